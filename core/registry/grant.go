@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -85,24 +86,27 @@ type GrantRecord struct {
 // It is no name of an owner of a file.
 const ProviderOrigin = "provider:"
 
-// ByProvider reports whether a provider of company sign-in gives the grant.
-func (r *GrantRecord) ByProvider() bool { return strings.HasPrefix(r.ManagedBy, ProviderOrigin) }
+// Provider returns ManagedBy of a grant that a provider of company sign-in gives, and else nothing. A
+// holder has a grant at most once from each provider, and once by hand or from a file.
+func (r *GrantRecord) Provider() string {
+	if strings.HasPrefix(r.ManagedBy, ProviderOrigin) {
+		return r.ManagedBy
+	}
+	return ""
+}
 
 // Origin returns who gives the grant: hand, provider: and a name, or apply: and the owner of a file.
 func (r *GrantRecord) Origin() string {
-	switch {
-	case r.ManagedBy == "":
+	if r.ManagedBy == "" {
 		return "hand"
-	case r.ByProvider():
-		return r.ManagedBy
 	}
-	return "apply:" + r.ManagedBy
+	return cmp.Or(r.Provider(), "apply:"+r.ManagedBy)
 }
 
 // CheckByHand returns fault.Conflict for a grant that a provider gives, which only the groups of the
 // person there can end.
 func (r *GrantRecord) CheckByHand() error {
-	if r.ByProvider() {
+	if r.Provider() != "" {
 		return fault.Newf(fault.Conflict, "the grant comes from the groups of the person at %s: change them there",
 			strings.TrimPrefix(r.ManagedBy, ProviderOrigin))
 	}

@@ -11,7 +11,7 @@ type Granter interface {
 	// CheckGrant returns fault.Invalid for a grant that GiveGrants refuses.
 	CheckGrant(g GrantText) error
 	// ReplaceGrants makes the grants of a person that come from an origin those in the list, and
-	// returns what has changed. Grants of another origin stay as they are, and are not given again.
+	// returns what has changed. Grants of another origin stay as they are, also if they are the same.
 	// What the last person who can operate needs stays too.
 	ReplaceGrants(ctx context.Context, userID, origin string, grants []GrantText) (GrantChanges, error)
 	// RemoveOrigin removes all grants of an origin. It returns fault.Conflict with code last_operator

@@ -9,21 +9,23 @@ import (
 // Grants stores grants. Its methods join the transaction that the context carries. A change is
 // visible to the next call on every instance.
 type Grants interface {
-	// Add stores a grant, or returns fault.Conflict if it exists. Of parallel calls for one grant,
-	// one succeeds. After an error, the transaction that the context carries must end with that
-	// error.
-	Add(ctx context.Context, g registry.Grant) error
-	// Remove deletes a grant, or returns fault.NotFound.
-	Remove(ctx context.Context, g registry.Grant) error
-	// Of returns the grants of a holder, ordered by action, then pattern.
+	// Add stores a grant with an ID of its own, or returns fault.Conflict if the holder has it from the
+	// same provider, or likewise without one. Of parallel calls for one grant, one succeeds. After an
+	// error, the transaction that the context carries must end with that error.
+	Add(ctx context.Context, g registry.GrantRecord) error
+	// Remove deletes the grant that the provider of the given one gives, or the one without a provider,
+	// or returns fault.NotFound.
+	Remove(ctx context.Context, g registry.GrantRecord) error
+	// Of returns the grants of a holder, each once, ordered by action, then pattern.
 	Of(ctx context.Context, holder registry.Holder) ([]registry.Grant, error)
-	// List returns at most limit grants after the given one, ordered by holder, action and pattern.
-	// The zero grant starts at the beginning.
+	// List returns at most limit grants after the given one, each once, ordered by holder, action and
+	// pattern. The zero grant starts at the beginning.
 	List(ctx context.Context, after registry.Grant, limit int) ([]registry.Grant, error)
-	// Records returns the grants that a query selects as they are stored, in the order of List. The
-	// store gives each grant an ID when it is added.
+	// Records returns the grants that a query selects as they are stored, in the order of List, and
+	// then of their providers, those without one first.
 	Records(ctx context.Context, q GrantQuery) ([]registry.GrantRecord, error)
-	// Manage stores the owner of the file that manages a grant, or returns fault.NotFound.
+	// Manage stores the owner of the file that manages the grant without a provider, or returns
+	// fault.NotFound.
 	Manage(ctx context.Context, g registry.Grant, by string) error
 }
 
@@ -33,7 +35,7 @@ type GrantQuery struct {
 	Holder registry.Holder
 	// Holders are the only ones whose grants are selected; none for all.
 	Holders []registry.Holder
-	After   registry.Grant
+	After   registry.GrantRecord
 	// ManagedBy is the owner of the file or the provider that manages the grants.
 	ManagedBy string
 	Limit     int // 0 = no limit

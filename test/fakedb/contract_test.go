@@ -45,7 +45,7 @@ func TestAuthStores(t *testing.T) {
 			Operate: func(ctx context.Context, user auth.UserID) error {
 				g, err := registry.ParseGrant(registry.Holder(user), string(registry.ActionOperate), "")
 				if err == nil {
-					err = fakedb.NewGrants(db).Add(ctx, g)
+					err = fakedb.NewGrants(db).Add(ctx, registry.GrantRecord{Grant: g})
 				}
 				return err
 			},

@@ -53,7 +53,7 @@ type Database struct {
 	logins        *table[company.LoginID, company.Login]
 
 	versions    *table[versionKey, versionRow]
-	grants      *table[registry.Grant, registry.GrantRecord]
+	grants      *table[grantKey, registry.GrantRecord]
 	policies    *table[publisher.PolicyID, publisher.Policy]
 	methods     *table[catalogue.MethodID, catalogue.Method]
 	reviews     *table[review.ID, review.Review]

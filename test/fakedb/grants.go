@@ -20,17 +20,16 @@ var _ registrystore.Grants = (*Grants)(nil)
 func NewGrants(db *Database) *Grants { return &Grants{db} }
 
 // Add implements [registrystore.Grants].
-func (s *Grants) Add(ctx context.Context, g registry.Grant) error {
+func (s *Grants) Add(ctx context.Context, g registry.GrantRecord) error {
 	return s.db.run(ctx, func(ctx context.Context) error {
-		return s.db.grants.insert(ctx, registry.GrantRecord{
-			Grant: g, ID: registry.GrantID(fmt.Sprintf("00000000-0000-4000-8000-%012d", s.db.nextNumber())),
-		})
+		g.ID = registry.GrantID(fmt.Sprintf("00000000-0000-4000-8000-%012d", s.db.nextNumber()))
+		return s.db.grants.insert(ctx, g)
 	})
 }
 
 // Remove implements [registrystore.Grants].
-func (s *Grants) Remove(ctx context.Context, g registry.Grant) error {
-	return s.db.grants.remove(ctx, g)
+func (s *Grants) Remove(ctx context.Context, g registry.GrantRecord) error {
+	return s.db.grants.remove(ctx, keyOfGrant(g))
 }
 
 // Of implements [registrystore.Grants].
@@ -41,24 +40,24 @@ func (s *Grants) Of(ctx context.Context, holder registry.Holder) ([]registry.Gra
 
 // List implements [registrystore.Grants].
 func (s *Grants) List(ctx context.Context, after registry.Grant, limit int) ([]registry.Grant, error) {
-	records, err := s.Records(ctx, registrystore.GrantQuery{After: after, Limit: limit})
-	return grantsOf(records), err
+	records, err := s.Records(ctx, registrystore.GrantQuery{})
+	return first(slices.DeleteFunc(grantsOf(records), func(g registry.Grant) bool { return compareGrants(g, after) <= 0 }), limit), err
 }
 
 func grantsOf(records []registry.GrantRecord) (grants []registry.Grant) {
 	for _, r := range records {
 		grants = append(grants, r.Grant)
 	}
-	return grants
+	return slices.Compact(grants)
 }
 
 // Records implements [registrystore.Grants].
 func (s *Grants) Records(ctx context.Context, q registrystore.GrantQuery) ([]registry.GrantRecord, error) {
 	found, err := s.db.grants.list(ctx, func(r registry.GrantRecord) bool {
-		return compareGrants(r.Grant, q.After) > 0 && (q.Holder == "" || r.Holder == q.Holder) &&
+		return compareRecords(r, q.After) > 0 && (q.Holder == "" || r.Holder == q.Holder) &&
 			(len(q.Holders) == 0 || slices.Contains(q.Holders, r.Holder)) &&
 			(q.ID == "" || r.ID == q.ID) && (q.ManagedBy == "" || r.ManagedBy == q.ManagedBy)
-	}, func(a, b registry.GrantRecord) int { return compareGrants(a.Grant, b.Grant) })
+	}, compareRecords)
 	if q.Limit > 0 {
 		found = first(found, q.Limit)
 	}
@@ -67,10 +66,23 @@ func (s *Grants) Records(ctx context.Context, q registrystore.GrantQuery) ([]reg
 
 // Manage implements [registrystore.Grants].
 func (s *Grants) Manage(ctx context.Context, g registry.Grant, by string) error {
-	return s.db.grants.update(ctx, g, func(r *registry.GrantRecord) error {
+	return s.db.grants.update(ctx, keyOfGrant(registry.GrantRecord{Grant: g}), func(r *registry.GrantRecord) error {
 		r.ManagedBy = by
 		return nil
 	})
+}
+
+// grantKey is what a grant is unique by.
+type grantKey struct {
+	registry.Grant
+
+	provider string
+}
+
+func keyOfGrant(r registry.GrantRecord) grantKey { return grantKey{r.Grant, r.Provider()} }
+
+func compareRecords(a, b registry.GrantRecord) int {
+	return cmp.Or(compareGrants(a.Grant, b.Grant), cmp.Compare(a.Provider(), b.Provider()))
 }
 
 func compareGrants(a, b registry.Grant) int {

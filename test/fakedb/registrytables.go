@@ -78,7 +78,7 @@ func (d *Database) addRegistryTables() {
 	d.versions = newTable(d, "version of the server", func(v versionRow) versionKey {
 		return versionKey{v.Name, v.Version}
 	})
-	d.grants = newTable(d, "grant", func(g registry.GrantRecord) registry.Grant { return g.Grant })
+	d.grants = newTable(d, "grant", keyOfGrant)
 	d.policies = newTable(d, "policy", func(p publisher.Policy) publisher.PolicyID { return p.ID })
 	d.methods = newTable(d, "method", func(m catalogue.Method) catalogue.MethodID { return m.ID },
 		func(m catalogue.Method) any { return m.Path })

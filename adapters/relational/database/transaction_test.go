@@ -33,9 +33,9 @@ func TestAFailedStatementIsNeverCommitted(t *testing.T) {
 	relationaltest.InEach(t, func(t *testing.T, db *relationaltest.Database) {
 		grants, methods := registryrecords.NewStores(db.DB, registryrecords.Config{}).Grants, methodrecords.NewMethods(db.DB)
 		err := db.Atomically(t.Context(), func(ctx context.Context) error {
-			if err := grants.Add(ctx, registry.Grant{
+			if err := grants.Add(ctx, registry.GrantRecord{Grant: registry.Grant{
 				Holder: "a", Action: registry.ActionEdit, Pattern: anything(t),
-			}); err != nil {
+			}}); err != nil {
 				return err
 			}
 			taken := methods.Add(ctx, catalogue.Method{ID: catalogue.ListingID, Path: "/x"})

@@ -56,10 +56,10 @@ func TestChanges(t *testing.T) {
 				Own: servers(ours, db), Other: servers(theirs, other), OwnViews: ours.Views, OtherViews: theirs.Views,
 				Changes: changes, Alter: func(ctx context.Context) error {
 					grants++
-					return theirs.Grants.Add(ctx, registry.Grant{
+					return theirs.Grants.Add(ctx, registry.GrantRecord{Grant: registry.Grant{
 						Holder: registry.Holder(time.Unix(int64(grants), 0).String()), Action: registry.ActionPublish,
 						Pattern: pattern,
-					})
+					}})
 				},
 			}
 		})

@@ -15,25 +15,28 @@ import (
 // grantStore stores the grants. It implements registrystore.Grants.
 type grantStore struct{ db *database.DB }
 
-func (s *grantStore) Add(ctx context.Context, g registry.Grant) error {
-	added, err := s.db.Exec(ctx, "INSERT INTO grants (holder, action, pattern) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-		string(g.Holder), string(g.Action), g.Pattern.String())
+func (s *grantStore) Add(ctx context.Context, g registry.GrantRecord) error {
+	added, err := s.db.Exec(ctx, `INSERT INTO grants (holder, action, pattern, managed_by) VALUES (?, ?, ?, ?)
+		ON CONFLICT DO NOTHING`, string(g.Holder), string(g.Action), g.Pattern.String(), g.ManagedBy)
 	return changedOr(added, err, fault.New(fault.Conflict, "there is such a grant already"))
 }
 
-func (s *grantStore) Remove(ctx context.Context, g registry.Grant) error {
-	return database.MustChange(s.db.Exec(ctx, "DELETE FROM grants WHERE holder = ? AND action = ? AND pattern = ?",
-		string(g.Holder), string(g.Action), g.Pattern.String()))
+// sameGrant selects the grant of a provider, or the one without.
+const sameGrant = " WHERE holder = ? AND action = ? AND pattern = ? AND provider = ?"
+
+func (s *grantStore) Remove(ctx context.Context, g registry.GrantRecord) error {
+	return database.MustChange(s.db.Exec(ctx, "DELETE FROM grants"+sameGrant,
+		string(g.Holder), string(g.Action), g.Pattern.String(), g.Provider()))
 }
 
 func (s *grantStore) Of(ctx context.Context, holder registry.Holder) ([]registry.Grant, error) {
-	return s.queryGrants(ctx, "SELECT holder, action, pattern FROM grants WHERE holder = ? ORDER BY action, pattern",
-		string(holder))
+	return s.queryGrants(ctx, `SELECT DISTINCT holder, action, pattern FROM grants WHERE holder = ?
+		ORDER BY action, pattern`, string(holder))
 }
 
 func (s *grantStore) List(ctx context.Context, after registry.Grant, limit int) ([]registry.Grant, error) {
-	return s.queryGrants(ctx, `SELECT holder, action, pattern FROM grants WHERE (holder, action, pattern) > (?, ?, ?)
-		ORDER BY holder, action, pattern LIMIT ?`, string(after.Holder), string(after.Action),
+	return s.queryGrants(ctx, `SELECT DISTINCT holder, action, pattern FROM grants
+		WHERE (holder, action, pattern) > (?, ?, ?) ORDER BY holder, action, pattern LIMIT ?`, string(after.Holder), string(after.Action),
 		after.Pattern.String(), limit)
 }
 
@@ -51,12 +54,13 @@ func (s *grantStore) Records(ctx context.Context, q registrystore.GrantQuery) ([
 	if q.ManagedBy != "" {
 		c = c.and("managed_by = ?", q.ManagedBy)
 	}
-	if q.After != (registry.Grant{}) {
-		c = c.and("(holder, action, pattern) > (?, ?, ?)", string(q.After.Holder), string(q.After.Action),
-			q.After.Pattern.String())
+	if q.After != (registry.GrantRecord{}) {
+		c = c.and("(holder, action, pattern, provider) > (?, ?, ?, ?)", string(q.After.Holder), string(q.After.Action),
+			q.After.Pattern.String(), q.After.Provider())
 	}
 	find := database.Query{
-		Text: "SELECT id, managed_by, holder, action, pattern FROM grants" + c.where() + " ORDER BY holder, action, pattern",
+		Text: "SELECT id, managed_by, holder, action, pattern FROM grants" + c.where() +
+			" ORDER BY holder, action, pattern, provider",
 		Args: c.args,
 	}
 	if q.Limit > 0 {
@@ -74,9 +78,8 @@ func (s *grantStore) Records(ctx context.Context, q registrystore.GrantQuery) ([
 }
 
 func (s *grantStore) Manage(ctx context.Context, g registry.Grant, by string) error {
-	return database.MustChange(s.db.Exec(ctx,
-		"UPDATE grants SET managed_by = ? WHERE holder = ? AND action = ? AND pattern = ?", by,
-		string(g.Holder), string(g.Action), g.Pattern.String()))
+	return database.MustChange(s.db.Exec(ctx, "UPDATE grants SET managed_by = ?"+sameGrant, by,
+		string(g.Holder), string(g.Action), g.Pattern.String(), ""))
 }
 
 func (s *grantStore) queryGrants(ctx context.Context, text string, args ...any) ([]registry.Grant, error) {

@@ -40,7 +40,7 @@ func newGrantResponse(g *registry.GrantRecord) grantResponse {
 		ID: string(g.ID), Person: string(g.Holder), Action: string(g.Action), Resource: g.Pattern.String(),
 		Origin: g.Origin(),
 	}
-	if !g.ByProvider() {
+	if g.Provider() == "" {
 		response.ManagedBy = g.ManagedBy
 	}
 	if name, ok := g.Holder.Service(); ok {
@@ -62,18 +62,18 @@ func (a *API) listGrants(q *request) act {
 	}.handle(q)
 }
 
-// grantKey returns the holder, action and pattern of a grant in one text.
+// grantKey returns the holder, action, pattern and provider of a grant in one text.
 func grantKey(g *registry.GrantRecord) string {
-	return strings.Join([]string{string(g.Holder), string(g.Action), g.Pattern.String()}, "\x00")
+	return strings.Join([]string{string(g.Holder), string(g.Action), g.Pattern.String(), g.Provider()}, "\x00")
 }
 
 // parseGrantKey returns the grant of a key; the zero value for the empty key.
-func parseGrantKey(key string) (registry.Grant, error) {
-	parts := strings.Split(key, "\x00")
-	if len(parts) < 3 {
-		return registry.Grant{}, nil
+func parseGrantKey(key string) (g registry.GrantRecord, err error) {
+	if parts := strings.Split(key, "\x00"); len(parts) == 4 {
+		g.ManagedBy = parts[3]
+		g.Grant, err = registry.ParseGrant(registry.Holder(parts[0]), parts[1], parts[2])
 	}
-	return registry.ParseGrant(registry.Holder(parts[0]), parts[1], parts[2])
+	return g, err
 }
 
 func (a *API) addGrant(q *request) act {

@@ -36,7 +36,7 @@ func newGrants(t *testing.T, db *fakedb.Database, actions ...registry.Action) *f
 	must.Succeed(t, err)
 	grants := fakedb.NewGrants(db)
 	for _, a := range actions {
-		must.Succeed(t, grants.Add(t.Context(), registry.Grant{Holder: "t.o.k", Action: a, Pattern: pattern}))
+		must.Succeed(t, grants.Add(t.Context(), registry.GrantRecord{Grant: registry.Grant{Holder: "t.o.k", Action: a, Pattern: pattern}}))
 	}
 	return grants
 }

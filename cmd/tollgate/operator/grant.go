@@ -64,7 +64,7 @@ func newGrantAdd(p cli.Process) *cobra.Command {
 
 func newGrantRemove(p cli.Process) *cobra.Command {
 	return newGrantChange(p, "remove", "Remove a grant", func(r run, g registry.Grant) error {
-		return replaceNotFound(r.GrantChanges.Remove(r.ctx, g), "the person or the service account does not have this grant")
+		return replaceNotFound(r.GrantChanges.Remove(r.ctx, g, nil), "the person or the service account does not have this grant")
 	}, removeRemoteGrant)
 }
 

@@ -37,7 +37,8 @@ func (r *run) grants() kind {
 			return r.grant(&registry.GrantRecord{Grant: g}), err
 		},
 		stored: listed(func(ctx context.Context) ([]registry.GrantRecord, error) {
-			return r.ports.Grants.Records(ctx, registrystore.GrantQuery{})
+			all, err := r.ports.Grants.Records(ctx, registrystore.GrantQuery{})
+			return slices.DeleteFunc(all, func(g registry.GrantRecord) bool { return g.Provider() != "" }), err
 		}, r.grant),
 	}
 }
@@ -77,7 +78,7 @@ func (r *run) grant(g *registry.GrantRecord) object {
 			}
 			return r.ports.GrantChanges.Manage(ctx, held, owner)
 		},
-		remove: func(ctx context.Context) error { return r.ports.GrantChanges.Remove(ctx, held) },
+		remove: func(ctx context.Context) error { return r.ports.GrantChanges.Remove(ctx, held, nil) },
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
@@ -239,7 +238,7 @@ func (s *Service) Export(ctx context.Context, owner string) (audit.Details, erro
 			for i := range stored {
 				o := &stored[i]
 				o.Fields = withoutSecret(o.Fields)
-				if owner != "" && o.owner != owner || strings.HasPrefix(o.owner, registry.ProviderOrigin) || slices.ContainsFunc(known[o.Key], o.equals) {
+				if owner != "" && o.owner != owner || slices.ContainsFunc(known[o.Key], o.equals) {
 					continue
 				}
 				if _, err := k.decode(ctx, o.Fields); err == nil {

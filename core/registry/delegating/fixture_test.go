@@ -99,10 +99,12 @@ func (fx *fixture) grant(t *testing.T, holder, pattern string) {
 	must.Succeed(t, fx.grants.Add(t.Context(), newGrant(t, holder, pattern)))
 }
 
-func newGrant(t *testing.T, holder, pattern string, actions ...registry.Action) registry.Grant {
+func newGrant(t *testing.T, holder, pattern string, actions ...registry.Action) registry.GrantRecord {
 	t.Helper()
 	actions = append(actions, registry.ActionPublish)
-	return registry.Grant{Holder: registry.Holder(holder), Action: actions[0], Pattern: mustPattern(t, pattern)}
+	return registry.GrantRecord{Grant: registry.Grant{
+		Holder: registry.Holder(holder), Action: actions[0], Pattern: mustPattern(t, pattern),
+	}}
 }
 
 func mustPattern(t *testing.T, s string) registry.Pattern {

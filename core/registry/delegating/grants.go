@@ -42,21 +42,16 @@ func (o *GrantOperator) Add(ctx context.Context, g registry.Grant) error {
 	return err
 }
 
-// Create adds a grant and returns it with its ID. It returns fault.Conflict when the holder has the
-// grant, and the error of authority.CheckGiven.
+// Create adds a grant without a provider and returns it with its ID. It returns fault.Conflict when the
+// holder has it already, and the error of authority.CheckGiven.
 func (o *GrantOperator) Create(ctx context.Context, g registry.GrantRecord) (registry.GrantRecord, error) {
 	return transaction.Do(transaction.Exclusive(ctx), o.ports.Transactions,
 		func(ctx context.Context) (registry.GrantRecord, error) {
 			if err := authority.CheckGiven(ctx, string(g.Action)); err != nil {
 				return registry.GrantRecord{}, err
 			}
-			if err := o.ports.Grants.Add(ctx, g.Grant); err != nil {
+			if err := o.ports.Grants.Add(ctx, g); err != nil {
 				return registry.GrantRecord{}, err
-			}
-			if g.ManagedBy != "" {
-				if err := o.ports.Grants.Manage(ctx, g.Grant, g.ManagedBy); err != nil {
-					return registry.GrantRecord{}, err
-				}
 			}
 			if err := o.ports.Recorder.RecordChanges(ctx, newGrantChange("grant_add", g.Grant)); err != nil {
 				return registry.GrantRecord{}, err
@@ -107,28 +102,41 @@ func (o *GrantOperator) RemoveByID(
 		if err != nil {
 			return err
 		}
-		return o.Remove(ctx, g.Grant)
+		return o.remove(ctx, &g)
 	})
 }
 
-// Remove removes a grant, from the next request on. It returns fault.NotFound when the holder
-// does not have the grant, fault.Conflict for one of a provider, and with code last_operator when no
-// active person could operate any more, and fault.Unavailable when the database fails.
-func (o *GrantOperator) Remove(ctx context.Context, g registry.Grant) error {
+// Remove removes the grant without a provider, from the next request on. It returns fault.NotFound when
+// the holder does not have the grant, fault.Conflict if only a provider gives it, and with code
+// last_operator when no active person could operate any more, fault.Unavailable when the database
+// fails, and the error of check.
+func (o *GrantOperator) Remove(ctx context.Context, g registry.Grant, check registry.Check[registry.GrantRecord]) error {
 	return o.ports.Transactions.Atomically(transaction.Exclusive(ctx), func(ctx context.Context) error {
-		return authstore.KeepOperator(ctx, o.ports.Operators, func(ctx context.Context) error {
-			held, err := o.ports.Grants.Records(ctx, registrystore.GrantQuery{Holder: g.Holder})
-			if r := registry.FindIn(held, func(r *registry.GrantRecord) bool { return r.Grant == g }); err == nil && r != nil {
-				err = r.CheckByHand()
-			}
-			if err == nil {
-				err = o.ports.Grants.Remove(ctx, g)
-			}
-			if err != nil {
-				return err
-			}
-			return o.ports.Recorder.RecordChanges(ctx, newGrantChange("grant_remove", g))
-		})
+		held, err := o.ports.Grants.Records(ctx, registrystore.GrantQuery{Holder: g.Holder})
+		if err != nil {
+			return err
+		}
+		r := registry.FindIn(held, func(r *registry.GrantRecord) bool { return r.Grant == g }) // one by hand is first
+		if r == nil {
+			return fault.New(fault.NotFound, "there is no grant like this")
+		}
+		if err := check.Permit(r); err != nil {
+			return err
+		}
+		return o.remove(ctx, r)
+	})
+}
+
+func (o *GrantOperator) remove(ctx context.Context, r *registry.GrantRecord) error {
+	return authstore.KeepOperator(ctx, o.ports.Operators, func(ctx context.Context) error {
+		err := r.CheckByHand()
+		if err == nil {
+			err = o.ports.Grants.Remove(ctx, *r)
+		}
+		if err != nil {
+			return err
+		}
+		return o.ports.Recorder.RecordChanges(ctx, newGrantChange("grant_remove", r.Grant))
 	})
 }
 

@@ -47,8 +47,8 @@ func TestEveryChangeIsRecorded(t *testing.T) {
 	if held, err := store.Of(t.Context(), ada); err != nil || !slices.Equal(held, []registry.Grant{grant(t)}) {
 		t.Errorf("held are %v (%v)", held, err)
 	}
-	must.Succeed(t, o.Remove(t.Context(), grant(t)))
-	wantFault(t, o.Remove(t.Context(), grant(t)), fault.NotFound, "removed again")
+	must.Succeed(t, o.Remove(t.Context(), grant(t), nil))
+	wantFault(t, o.Remove(t.Context(), grant(t), nil), fault.NotFound, "removed again")
 	want := audit.Change{Category: audit.AccountChange, Action: "grant_add", ByOperator: true, Details: audit.Details{
 		"userId": audit.Text(ada), "grant": audit.Text("edit"), "resource": audit.Text("com.example/*"),
 		"kind": audit.Text("grant"), "key": audit.Text(ada + " edit com.example/*"),
@@ -69,8 +69,8 @@ func TestNoChangeWithoutRecord(t *testing.T) {
 	if held, err := store.Of(t.Context(), ada); err != nil || len(held) != 0 {
 		t.Errorf("held are %v (%v)", held, err)
 	}
-	must.Succeed(t, store.Add(t.Context(), grant(t)))
-	wantFault(t, o.Remove(t.Context(), grant(t)), fault.Unavailable, "Remove")
+	must.Succeed(t, store.Add(t.Context(), registry.GrantRecord{Grant: grant(t)}))
+	wantFault(t, o.Remove(t.Context(), grant(t), nil), fault.Unavailable, "Remove")
 	if held, err := store.Of(t.Context(), ada); err != nil || len(held) != 1 {
 		t.Errorf("held are %v (%v)", held, err)
 	}

@@ -16,7 +16,7 @@ type Replaced struct {
 }
 
 // Replace makes the grants of a holder that come from an origin the wanted ones, in the transaction
-// of the context, without events. Grants of another origin stay, and are not given again.
+// of the context, without events. Grants of another origin stay.
 func (o *GrantOperator) Replace(
 	ctx context.Context, holder registry.Holder, origin string, wanted []registry.Grant,
 ) (done Replaced, err error) {
@@ -40,13 +40,10 @@ func (o *GrantOperator) Replace(
 		}
 	}
 	for _, g := range wanted {
-		if slices.ContainsFunc(held, func(r registry.GrantRecord) bool { return r.Grant == g }) {
+		if slices.ContainsFunc(held, func(r registry.GrantRecord) bool { return r.Grant == g && r.ManagedBy == origin }) {
 			continue
 		}
-		if err := o.ports.Grants.Add(ctx, g); err != nil {
-			return done, err
-		}
-		if err := o.ports.Grants.Manage(ctx, g, origin); err != nil {
+		if err := o.ports.Grants.Add(ctx, registry.GrantRecord{Grant: g, ManagedBy: origin}); err != nil {
 			return done, err
 		}
 		done.Added = append(done.Added, g)
@@ -57,14 +54,14 @@ func (o *GrantOperator) Replace(
 // removeUnlessLast removes a grant, unless no one could operate without it.
 func (o *GrantOperator) removeUnlessLast(ctx context.Context, r *registry.GrantRecord) (removed bool, err error) {
 	if r.Action != registry.ActionOperate {
-		return true, o.ports.Grants.Remove(ctx, r.Grant)
+		return true, o.ports.Grants.Remove(ctx, *r)
 	}
 	if err := o.ports.Operators.Lock(ctx); err != nil {
 		return false, err
 	}
 	before, err := o.ports.Operators.Any(ctx)
 	if err == nil {
-		err = o.ports.Grants.Remove(ctx, r.Grant)
+		err = o.ports.Grants.Remove(ctx, *r)
 	}
 	if err != nil {
 		return false, err
@@ -73,10 +70,7 @@ func (o *GrantOperator) removeUnlessLast(ctx context.Context, r *registry.GrantR
 	if err != nil || after || !before {
 		return true, err
 	}
-	if err := o.ports.Grants.Add(ctx, r.Grant); err != nil {
-		return false, err
-	}
-	return false, o.ports.Grants.Manage(ctx, r.Grant, r.ManagedBy)
+	return false, o.ports.Grants.Add(ctx, *r)
 }
 
 // RemoveOrigin removes all grants of an origin. It returns fault.Conflict with code last_operator
@@ -86,7 +80,7 @@ func (o *GrantOperator) RemoveOrigin(ctx context.Context, origin string) error {
 		return authstore.KeepOperator(ctx, o.ports.Operators, func(ctx context.Context) error {
 			held, err := o.ports.Grants.Records(ctx, registrystore.GrantQuery{ManagedBy: origin})
 			for i := 0; i < len(held) && err == nil; i++ {
-				err = o.ports.Grants.Remove(ctx, held[i].Grant)
+				err = o.ports.Grants.Remove(ctx, held[i])
 			}
 			return err
 		})
@@ -107,5 +101,5 @@ func (o *GrantOperator) Operators(ctx context.Context) (ids []string, err error)
 			ids = append(ids, string(all[i].Holder))
 		}
 	}
-	return ids, err
+	return slices.Compact(ids), err // they are ordered, and may hold it by hand and from providers
 }

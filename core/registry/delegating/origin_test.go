@@ -46,12 +46,21 @@ func TestGrantsOfAnOrigin(t *testing.T) {
 		}
 		return all
 	}
-	if done := replace(byHand, edit, operate); len(done.Added) != 2 || len(done.Removed) != 0 {
-		t.Errorf("first: %+v", done)
+	for range 2 { // the second time there is nothing to change
+		replace(byHand, edit, operate)
+		wantEqual(t, held(), []string{"edit provider:acme", "operate provider:acme", "publish hand", "publish provider:acme"}, "held")
 	}
-	wantEqual(t, held(), []string{"edit provider:acme", "operate provider:acme", "publish hand"}, "held")
-	wantFault(t, o.Remove(t.Context(), edit), fault.Conflict, "removed by hand")
-	if done := replace(); len(done.Removed) != 1 || !done.KeptOperator {
+	wantFault(t, o.Remove(t.Context(), edit, nil), fault.Conflict, "removed by hand")
+	must.Succeed(t, o.Remove(t.Context(), byHand, nil))
+	wantFault(t, o.Remove(t.Context(), byHand, nil), fault.Conflict, "removed by hand again")
+	wantEqual(t, held(), []string{"edit provider:acme", "operate provider:acme", "publish provider:acme"}, "held")
+	must.Succeed(t, o.Add(t.Context(), byHand))
+	all, err := store.Records(t.Context(), registrystore.GrantQuery{ManagedBy: acme})
+	must.Succeed(t, err)
+	for _, r := range all { // and not the one by hand of the same servers
+		wantFault(t, o.RemoveByID(t.Context(), r.ID, nil), fault.Conflict, "removed by its id")
+	}
+	if done := replace(); len(done.Removed) != 2 || !done.KeptOperator {
 		t.Errorf("the last operator: %+v", done)
 	}
 	wantEqual(t, held(), []string{"operate provider:acme", "publish hand"}, "held")
@@ -68,7 +77,12 @@ func TestGrantsOfAnOrigin(t *testing.T) {
 	if done := replace(); len(done.Removed) != 1 || done.KeptOperator {
 		t.Errorf("with another operator: %+v", done)
 	}
-	replace(edit)
+	must.Succeed(t, o.Add(t.Context(), operate))
+	replace(edit, operate)
+	if all, err := o.Operators(t.Context()); err != nil || len(all) != 2 {
+		t.Errorf("Operators = %q, %v", all, err)
+	}
+	must.Succeed(t, o.Remove(t.Context(), operate, nil))
 	must.Succeed(t, o.RemoveOrigin(t.Context(), acme))
 	wantEqual(t, held(), []string{"publish hand"}, "held")
 }

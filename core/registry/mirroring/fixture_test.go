@@ -201,9 +201,9 @@ func (fx *fixture) pattern(s string) registry.Pattern {
 // grant gives ada a grant.
 func (fx *fixture) grant(action registry.Action, pattern string) {
 	fx.t.Helper()
-	if err := fx.grants.Add(fx.t.Context(), registry.Grant{
+	if err := fx.grants.Add(fx.t.Context(), registry.GrantRecord{Grant: registry.Grant{
 		Holder: "ada", Action: action, Pattern: fx.pattern(pattern),
-	}); err != nil {
+	}}); err != nil {
 		fx.t.Fatal(err)
 	}
 }

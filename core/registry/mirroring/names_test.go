@@ -43,9 +43,9 @@ func TestNamesThatMirrorsMayNotTake(t *testing.T) {
 	fx.wantEvents("status com.corp/x@1.0.0", "status com.corp/x@2.0.0")
 	fx.wantSync(mirroring.Options{Full: true}, secret[0], granted, secret[1])
 
-	if err := fx.grants.Remove(t.Context(), registry.Grant{
+	if err := fx.grants.Remove(t.Context(), registry.GrantRecord{Grant: registry.Grant{
 		Holder: "ada", Action: registry.ActionPublish, Pattern: fx.pattern("com.corp/*"),
-	}); err != nil {
+	}}); err != nil {
 		t.Fatal(err)
 	}
 	s = fx.wantSync(mirroring.Options{Full: true},

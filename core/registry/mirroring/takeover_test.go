@@ -100,9 +100,9 @@ func TestWhoWinsNames(t *testing.T) {
 	t.Parallel()
 	fx := newTaken(t, false)
 	add := func(holder registry.Holder, action registry.Action, pattern string) {
-		if err := fx.grants.Add(t.Context(), registry.Grant{
+		if err := fx.grants.Add(t.Context(), registry.GrantRecord{Grant: registry.Grant{
 			Holder: holder, Action: action, Pattern: fx.pattern(pattern),
-		}); err != nil {
+		}}); err != nil {
 			t.Fatal(err)
 		}
 	}

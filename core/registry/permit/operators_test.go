@@ -42,7 +42,7 @@ func TestAuthorize(t *testing.T) {
 	} {
 		grant, err := registry.ParseGrant(registry.Holder(g[0]), g[1], g[2])
 		if err == nil {
-			err = grants.Add(t.Context(), grant)
+			err = grants.Add(t.Context(), registry.GrantRecord{Grant: grant})
 		}
 		must.Succeed(t, err)
 	}

@@ -97,7 +97,7 @@ func (w *fixture) grant(t *testing.T, a registry.Action, pattern string) {
 	t.Helper()
 	p, err := registry.ParsePattern(pattern)
 	must.Succeed(t, err)
-	must.Succeed(t, w.grants.Add(t.Context(), registry.Grant{Holder: "ada", Action: a, Pattern: p}))
+	must.Succeed(t, w.grants.Add(t.Context(), registry.GrantRecord{Grant: registry.Grant{Holder: "ada", Action: a, Pattern: p}}))
 }
 
 // publishAll publishes versions, a minute apart.

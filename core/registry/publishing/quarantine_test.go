@@ -106,9 +106,9 @@ func TestQuarantineOfOneVersionLeavesTheOthers(t *testing.T) {
 			t.Errorf("SetStatusAll changed %+v", r)
 		}
 	}
-	if err := w.grants.Remove(t.Context(), registry.Grant{
+	if err := w.grants.Remove(t.Context(), registry.GrantRecord{Grant: registry.Grant{
 		Holder: "ada", Action: registry.ActionEdit, Pattern: mustPattern(t, "com.example/*"),
-	}); err != nil {
+	}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := replaceCall(trustedToken, document("1.0.0"), "1.0.0")(w); !fault.Is(err, fault.Forbidden) ||

@@ -103,7 +103,7 @@ func (f *fixture) grant(t *testing.T, holder registry.Holder, a registry.Action,
 	t.Helper()
 	p, err := registry.ParsePattern(pattern)
 	must.Succeed(t, err)
-	must.Succeed(t, f.grants.Add(t.Context(), registry.Grant{Holder: holder, Action: a, Pattern: p}))
+	must.Succeed(t, f.grants.Add(t.Context(), registry.GrantRecord{Grant: registry.Grant{Holder: holder, Action: a, Pattern: p}}))
 }
 
 // publish stores the versions 1.0.0 and 2.0.0 of a server.

@@ -68,7 +68,7 @@ func newFixture(t testing.TB) *fixture {
 		{Holder: "bea", Action: registry.ActionPublish, Pattern: newPattern(t, "com.example/*")},
 		{Holder: "cem", Action: registry.ActionReview, Pattern: newPattern(t, serverName)},
 	} {
-		must.Succeed(t, fx.grants.Add(t.Context(), g))
+		must.Succeed(t, fx.grants.Add(t.Context(), registry.GrantRecord{Grant: g}))
 	}
 	stored := fakedb.NewPolicies(db)
 	if err := stored.Add(t.Context(), publisher.Policy{

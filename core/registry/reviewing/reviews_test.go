@@ -242,9 +242,9 @@ func TestVisible(t *testing.T) {
 	a, b := fx.submit(t, "ada", document(serverName, "1.0.0")), fx.submit(t, "eve", document("com.other/x", "1.0.0"))
 	byPolicy := fx.submit(t, "ci", document("com.example/by-policy", "1.0.0"))
 	wide := registry.Grant{Holder: "bea", Action: registry.ActionReview, Pattern: newPattern(t, "com.example/*")}
-	must.Succeed(t, fx.grants.Remove(t.Context(), wide))
+	must.Succeed(t, fx.grants.Remove(t.Context(), registry.GrantRecord{Grant: wide}))
 	narrow := registry.Grant{Holder: "bea", Action: registry.ActionReview, Pattern: newPattern(t, serverName)}
-	must.Succeed(t, fx.grants.Add(t.Context(), narrow))
+	must.Succeed(t, fx.grants.Add(t.Context(), registry.GrantRecord{Grant: narrow}))
 	for token, want := range map[string][]review.ID{
 		"bea": {a.Pending, byPolicy.Pending}, "eve": {b.Pending}, "ada": {a.Pending, byPolicy.Pending},
 		"cem": {a.Pending}, "zoe": nil,

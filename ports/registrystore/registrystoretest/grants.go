@@ -28,6 +28,7 @@ func RunGrants(t *testing.T, open func(t *testing.T) GrantStores) {
 		"grants are listed in the order of their bytes":                listsGrantsInOrder,
 		"pages list every grant once":                                  readsGrantPages,
 		"a grant has an ID of its own, and may have a manager":         keepsGrantRecords,
+		"a grant by hand and those of providers do not meet":           keepsGrantsByOrigin,
 		"one of several parallel additions of a grant is stored":       addsGrantsInParallel,
 		"a call with a cancelled context fails":                        grantsHeedCancel,
 	}
@@ -42,7 +43,7 @@ func hasNoGrants(t *testing.T, s registrystore.Grants) {
 	if got := listGrants(t, s, registry.Grant{}, 10); len(got) != 0 {
 		t.Errorf("an empty store lists %v", got)
 	}
-	if err := s.Remove(t.Context(), newGrant(t, "a", registry.ActionEdit, "*")); !fault.Is(err, fault.NotFound) {
+	if err := s.Remove(t.Context(), byHand(newGrant(t, "a", registry.ActionEdit, "*"))); !fault.Is(err, fault.NotFound) {
 		t.Errorf("removing from an empty store: %v", err)
 	}
 }
@@ -51,7 +52,7 @@ func addsGrantTwice(t *testing.T, s registrystore.Grants) {
 	t.Helper()
 	g := newGrant(t, "a", registry.ActionEdit, "com.example/*")
 	addGrants(t, s, g)
-	if err := s.Add(t.Context(), g); !fault.Is(err, fault.Conflict) {
+	if err := s.Add(t.Context(), byHand(g)); !fault.Is(err, fault.Conflict) {
 		t.Errorf("adding again: %v, want a fault of kind Conflict", err)
 	}
 	wantGrantsOf(t, s, "a", g)
@@ -61,11 +62,11 @@ func removesGrants(t *testing.T, s registrystore.Grants) {
 	t.Helper()
 	edit, publish := newGrant(t, "a", registry.ActionEdit, "*"), newGrant(t, "a", registry.ActionPublish, "*")
 	addGrants(t, s, edit, publish)
-	if err := s.Remove(t.Context(), edit); err != nil {
+	if err := s.Remove(t.Context(), byHand(edit)); err != nil {
 		t.Fatal(err)
 	}
 	wantGrantsOf(t, s, "a", publish)
-	if err := s.Remove(t.Context(), edit); !fault.Is(err, fault.NotFound) {
+	if err := s.Remove(t.Context(), byHand(edit)); !fault.Is(err, fault.NotFound) {
 		t.Errorf("removing again: %v", err)
 	}
 }
@@ -149,8 +150,63 @@ func keepsGrantRecords(t *testing.T, s registrystore.Grants) {
 	if len(of) <= 6 || !slices.Equal(of[:6], all[1:7]) || of[len(of)-1] != all[len(all)-1] {
 		t.Errorf("those of a and another one are %v", of)
 	}
-	if next := grantRecords(t, s, registrystore.GrantQuery{After: want[3], Limit: 2}); !slices.Equal(next, all[4:6]) {
+	if next := grantRecords(t, s, registrystore.GrantQuery{After: byHand(want[3]), Limit: 2}); !slices.Equal(next, all[4:6]) {
 		t.Errorf("the page after %v is %v", want[3], next)
+	}
+}
+
+// keepsGrantsByOrigin wants one grant to be stored once for each provider and once by hand, and each of
+// them to be changed alone.
+func keepsGrantsByOrigin(t *testing.T, s registrystore.Grants) {
+	t.Helper()
+	g, other := newGrant(t, "a", registry.ActionEdit, "*"), newGrant(t, "a", registry.ActionPublish, "*")
+	given := func(by string) registry.GrantRecord { return registry.GrantRecord{Grant: g, ManagedBy: by} }
+	for _, r := range []registry.GrantRecord{given("provider:b"), given(""), given("provider:a"), byHand(other)} {
+		if err := s.Add(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, by := range []string{"", "platform", "provider:a"} {
+		if err := s.Add(t.Context(), given(by)); !fault.Is(err, fault.Conflict) {
+			t.Errorf("adding one of %q again: %v, want a fault of kind Conflict", by, err)
+		}
+	}
+	want := func(when string, managers ...string) {
+		t.Helper()
+		var got []string
+		var after registry.GrantRecord
+		for {
+			page := grantRecords(t, s, registrystore.GrantQuery{Holder: "a", After: after, Limit: 1})
+			if len(page) == 0 {
+				break
+			}
+			after = page[0]
+			got = append(got, after.ManagedBy)
+		}
+		if !slices.Equal(got, append(managers, "")) {
+			t.Errorf("%s, the managers are %q, want %q and the other grant", when, got, managers)
+		}
+		wantGrantsOf(t, s, "a", g, other)
+		if all := listGrants(t, s, registry.Grant{}, 2); !slices.Equal(all, []registry.Grant{g, other}) {
+			t.Errorf("%s, listed are %v", when, all)
+		}
+	}
+	want("at first", "", "provider:a", "provider:b")
+	if err := s.Manage(t.Context(), g, "platform"); err != nil {
+		t.Fatal(err)
+	}
+	want("managed by a file", "platform", "provider:a", "provider:b")
+	if of := grantRecords(t, s, registrystore.GrantQuery{ManagedBy: "provider:a"}); len(of) != 1 || of[0].Grant != g {
+		t.Errorf("those of a provider are %v", of)
+	}
+	for _, r := range []registry.GrantRecord{given("platform"), given("provider:a")} {
+		if err := s.Remove(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want("without two", "provider:b")
+	if err := s.Manage(t.Context(), g, "platform"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("managing where only a provider gives it: %v", err)
 	}
 }
 
@@ -170,7 +226,7 @@ func addsGrantsInParallel(t *testing.T, s registrystore.Grants) {
 	var added atomic.Int32
 	for range 10 {
 		all.Go(func() {
-			switch err := s.Add(t.Context(), g); {
+			switch err := s.Add(t.Context(), byHand(g)); {
 			case err == nil:
 				added.Add(1)
 			case !fault.Is(err, fault.Conflict):
@@ -193,7 +249,7 @@ func grantsHeedCancel(t *testing.T, s registrystore.Grants) {
 	_, ofErr := s.Of(ctx, "a")
 	_, listErr := s.List(ctx, registry.Grant{}, 10)
 	for call, err := range map[string]error{
-		"add": s.Add(ctx, g), "remove": s.Remove(ctx, g), "of": ofErr, "list": listErr,
+		"add": s.Add(ctx, byHand(g)), "remove": s.Remove(ctx, byHand(g)), "of": ofErr, "list": listErr,
 	} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s with an ended context: %v", call, err)
@@ -211,10 +267,12 @@ func newGrant(t *testing.T, holder registry.Holder, action registry.Action, patt
 	return registry.Grant{Holder: holder, Action: action, Pattern: p}
 }
 
+func byHand(g registry.Grant) registry.GrantRecord { return registry.GrantRecord{Grant: g} }
+
 func addGrants(t *testing.T, s registrystore.Grants, grants ...registry.Grant) {
 	t.Helper()
 	for _, g := range grants {
-		if err := s.Add(t.Context(), g); err != nil {
+		if err := s.Add(t.Context(), byHand(g)); err != nil {
 			t.Fatal(err)
 		}
 	}

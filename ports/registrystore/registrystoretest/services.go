@@ -132,7 +132,7 @@ func removesServices(t *testing.T, s ServiceStores) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Grants.Add(t.Context(), g); err != nil {
+		if err := s.Grants.Add(t.Context(), registry.GrantRecord{Grant: g}); err != nil {
 			t.Fatal(err)
 		}
 		grants = append(grants, g)

@@ -207,12 +207,14 @@ func runsInTurn(t *testing.T, o Opened) {
 	wantHolders(t, o, "00", "01", "02", "03", "04", "05", "06", "07")
 }
 
-func grant(holder string) registry.Grant {
+func grant(holder string) registry.GrantRecord {
 	pattern, err := registry.ParsePattern("*")
 	if err != nil {
 		pattern = registry.Pattern{} // which the stores refuse
 	}
-	return registry.Grant{Holder: registry.Holder(holder), Action: registry.ActionEdit, Pattern: pattern}
+	return registry.GrantRecord{Grant: registry.Grant{
+		Holder: registry.Holder(holder), Action: registry.ActionEdit, Pattern: pattern,
+	}}
 }
 
 // wantHolders checks the holders of the stored grants.

@@ -42,15 +42,18 @@ type grantsView struct {
 }
 
 func (p *Pages) grants(ctx context.Context, v *site.Visit, problems site.Problems) error {
-	after, err := readGrant(v.Text("holder"), v.Text("action"), v.Text("resource"))
-	if err != nil {
-		return err
+	after := registry.GrantRecord{ManagedBy: v.Text("origin")}
+	if holder := v.Text("holder"); holder != "" {
+		var err error
+		if after.Grant, err = registry.ParseGrant(registry.Holder(holder), v.Text("action"), v.Text("resource")); err != nil {
+			return err
+		}
 	}
 	all, err := p.ports.Grants.Records(ctx, registrystore.GrantQuery{After: after, Limit: perPage + 1})
 	if err != nil {
 		return err
 	}
-	view := grantsView{Grants: all[:min(len(all), perPage)], Later: after != (registry.Grant{}), Next: nextGrants(all)}
+	view := grantsView{Grants: all[:min(len(all), perPage)], Later: after.Grant != (registry.Grant{}), Next: nextGrants(all)}
 	email := site.Input{
 		Name: "email", Label: "E-mail address", Required: true, Hint: "Or service: and the name of a service account.",
 	}
@@ -68,15 +71,8 @@ func nextGrants(all []registry.GrantRecord) string {
 	last := all[perPage-1]
 	return grantsPath + "?" + url.Values{
 		"holder": {string(last.Holder)}, "action": {string(last.Action)}, "resource": {last.Pattern.String()},
+		"origin": {last.Provider()},
 	}.Encode()
-}
-
-// readGrant returns the grant after which a page begins; the zero value for the first page.
-func readGrant(holder, action, resource string) (registry.Grant, error) {
-	if holder == "" {
-		return registry.Grant{}, nil
-	}
-	return registry.ParseGrant(registry.Holder(holder), action, resource)
 }
 
 // formGrant returns the grant that a form describes, of a person or of a service account.
@@ -131,14 +127,5 @@ func (p *Pages) removeGrant(ctx context.Context, v *site.Visit) error {
 
 // removeByHand removes a grant that no file manages.
 func (p *Pages) removeByHand(ctx context.Context, g registry.Grant) error {
-	held, err := p.ports.Grants.Records(ctx, registrystore.GrantQuery{Holder: g.Holder})
-	if err != nil {
-		return err
-	}
-	r := registry.FindIn(held, func(r *registry.GrantRecord) bool { return r.Grant == g })
-	if r == nil {
-		return fault.New(fault.NotFound, "there is no such grant")
-	}
-	return p.ports.GrantChanges.RemoveByID(ctx, r.ID,
-		byHand(true, func(r *registry.GrantRecord) string { return r.ManagedBy }))
+	return p.ports.GrantChanges.Remove(ctx, g, byHand(true, func(r *registry.GrantRecord) string { return r.ManagedBy }))
 }
