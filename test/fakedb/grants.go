@@ -12,24 +12,24 @@ import (
 )
 
 // Grants implements [registrystore.Grants].
-type Grants struct{ db *Database }
-
-var _ registrystore.Grants = (*Grants)(nil)
+type Grants struct {
+	*table[grantKey, registry.GrantRecord]
+}
 
 // NewGrants returns the grants of a database.
-func NewGrants(db *Database) *Grants { return &Grants{db} }
+func NewGrants(db *Database) *Grants { return &Grants{db.grants} }
 
 // Add implements [registrystore.Grants].
 func (s *Grants) Add(ctx context.Context, g registry.GrantRecord) error {
 	return s.db.run(ctx, func(ctx context.Context) error {
 		g.ID = registry.GrantID(fmt.Sprintf("00000000-0000-4000-8000-%012d", s.db.nextNumber()))
-		return s.db.grants.insert(ctx, g)
+		return s.insert(ctx, g)
 	})
 }
 
 // Remove implements [registrystore.Grants].
 func (s *Grants) Remove(ctx context.Context, g registry.GrantRecord) error {
-	return s.db.grants.remove(ctx, keyOfGrant(g))
+	return s.remove(ctx, keyOfGrant(g))
 }
 
 // Of implements [registrystore.Grants].
@@ -53,7 +53,7 @@ func grantsOf(records []registry.GrantRecord) (grants []registry.Grant) {
 
 // Records implements [registrystore.Grants].
 func (s *Grants) Records(ctx context.Context, q registrystore.GrantQuery) ([]registry.GrantRecord, error) {
-	found, err := s.db.grants.list(ctx, func(r registry.GrantRecord) bool {
+	found, err := s.list(ctx, func(r registry.GrantRecord) bool {
 		return compareRecords(r, q.After) > 0 && (q.Holder == "" || r.Holder == q.Holder) &&
 			(len(q.Holders) == 0 || slices.Contains(q.Holders, r.Holder)) &&
 			(q.ID == "" || r.ID == q.ID) && (q.ManagedBy == "" || r.ManagedBy == q.ManagedBy)
@@ -66,7 +66,7 @@ func (s *Grants) Records(ctx context.Context, q registrystore.GrantQuery) ([]reg
 
 // Manage implements [registrystore.Grants].
 func (s *Grants) Manage(ctx context.Context, g registry.Grant, by string) error {
-	return s.db.grants.update(ctx, keyOfGrant(registry.GrantRecord{Grant: g}), func(r *registry.GrantRecord) error {
+	return s.update(ctx, keyOfGrant(registry.GrantRecord{Grant: g}), func(r *registry.GrantRecord) error {
 		r.ManagedBy = by
 		return nil
 	})
@@ -91,41 +91,22 @@ func compareGrants(a, b registry.Grant) int {
 }
 
 // Policies implements [registrystore.Policies].
-type Policies struct{ db *Database }
-
-var _ registrystore.Policies = (*Policies)(nil)
+type Policies struct {
+	*table[publisher.PolicyID, publisher.Policy]
+}
 
 // NewPolicies returns the policies of a database.
-func NewPolicies(db *Database) *Policies { return &Policies{db} }
-
-// Add implements [registrystore.Policies].
-func (s *Policies) Add(ctx context.Context, p publisher.Policy) error {
-	return s.db.policies.insert(ctx, p)
-}
-
-// Remove implements [registrystore.Policies].
-func (s *Policies) Remove(ctx context.Context, id publisher.PolicyID) error {
-	return s.db.policies.remove(ctx, id)
-}
+func NewPolicies(db *Database) *Policies { return &Policies{db.policies} }
 
 // Find implements [registrystore.Policies].
 func (s *Policies) Find(ctx context.Context, q registrystore.PolicyQuery) ([]publisher.Policy, error) {
 	q.CheckedBefore = storedTime(q.CheckedBefore)
-	found, err := s.db.policies.list(ctx, func(p publisher.Policy) bool { return selectsPolicy(q, p) },
+	found, err := s.list(ctx, func(p publisher.Policy) bool { return selectsPolicy(q, p) },
 		func(a, b publisher.Policy) int { return cmp.Compare(a.ID, b.ID) })
 	if q.Limit > 0 {
 		found = first(found, q.Limit)
 	}
 	return found, err
-}
-
-// Update implements [registrystore.Policies].
-func (s *Policies) Update(ctx context.Context, id publisher.PolicyID, change func(*publisher.Policy) error) error {
-	return s.db.policies.update(ctx, id, func(p *publisher.Policy) error {
-		err := change(p)
-		p.ID = id
-		return err
-	})
 }
 
 func selectsPolicy(q registrystore.PolicyQuery, p publisher.Policy) bool {

@@ -13,26 +13,21 @@ import (
 )
 
 // Mirrors implements [registrystore.Mirrors] and [registrystore.MirrorRereader].
-type Mirrors struct{ db *Database }
-
-var (
-	_ registrystore.Mirrors          = (*Mirrors)(nil)
-	_ registrystore.MirroredVersions = (*MirroredVersions)(nil)
-)
+type Mirrors struct{ *table[mirror.Name, mirrorRow] }
 
 // NewMirrors returns the mirrors of a database.
-func NewMirrors(db *Database) *Mirrors { return &Mirrors{db} }
+func NewMirrors(db *Database) *Mirrors { return &Mirrors{db.mirrors} }
 
 // Put implements [registrystore.Mirrors].
 func (s *Mirrors) Put(ctx context.Context, m mirror.Mirror) error {
 	return s.db.run(ctx, func(ctx context.Context) error {
 		row := mirrorRow{Mirror: m}
-		if stored, ok := s.db.mirrors.rows[m.Name]; ok {
+		if stored, ok := s.rows[m.Name]; ok {
 			state := stored.Mirror.State
 			state.NextAt, state.LastFull = m.State.NextAt, m.State.LastFull
 			row.Mirror.CreatedAt, row.Mirror.State, row.Lease = stored.Mirror.CreatedAt, state, stored.Lease
 		}
-		return s.db.mirrors.put(ctx, row)
+		return s.put(ctx, row)
 	})
 }
 
@@ -40,13 +35,13 @@ func (s *Mirrors) Put(ctx context.Context, m mirror.Mirror) error {
 func (s *Mirrors) Remove(ctx context.Context, name mirror.Name) error {
 	return s.db.run(ctx, func(ctx context.Context) error {
 		_, err := s.db.tracked.removeAll(ctx, func(t trackedRow) bool { return t.Mirror == name })
-		return cmp.Or(s.db.mirrors.remove(ctx, name), err)
+		return cmp.Or(s.remove(ctx, name), err)
 	})
 }
 
 // List implements [registrystore.Mirrors].
 func (s *Mirrors) List(ctx context.Context) (mirrors []mirror.Mirror, err error) {
-	rows, err := s.db.mirrors.list(ctx, all, func(a, b mirrorRow) int {
+	rows, err := s.list(ctx, all, func(a, b mirrorRow) int {
 		return cmp.Compare(a.Mirror.Name, b.Mirror.Name)
 	})
 	for _, row := range rows {
@@ -58,19 +53,19 @@ func (s *Mirrors) List(ctx context.Context) (mirrors []mirror.Mirror, err error)
 // SaveState implements [registrystore.Mirrors].
 func (s *Mirrors) SaveState(ctx context.Context, name mirror.Name, holder string, state mirror.State) error {
 	return s.db.run(ctx, func(ctx context.Context) error {
-		m, ok := s.db.mirrors.rows[name]
+		m, ok := s.rows[name]
 		if !ok || m.Lease.Holder != holder {
 			return fault.New(fault.Conflict, "the mirror does not exist any more, or another one reads for it")
 		}
 		m.Mirror.State = state
-		return s.db.mirrors.put(ctx, m)
+		return s.put(ctx, m)
 	})
 }
 
 // Lease implements [registrystore.Mirrors].
 func (s *Mirrors) Lease(ctx context.Context, name mirror.Name, l registrystore.Lease) (bool, error) {
 	taken := false
-	err := s.db.mirrors.update(ctx, name, func(m *mirrorRow) error {
+	err := s.update(ctx, name, func(m *mirrorRow) error {
 		until := m.Lease.Until
 		if taken = m.Lease.Holder == l.Holder || !until.After(l.Now) ||
 			until.After(l.Until.Add(registrystore.MaxSkew)); taken {
@@ -84,32 +79,29 @@ func (s *Mirrors) Lease(ctx context.Context, name mirror.Name, l registrystore.L
 // Release implements [registrystore.Mirrors].
 func (s *Mirrors) Release(ctx context.Context, name mirror.Name, holder string) error {
 	return s.db.run(ctx, func(ctx context.Context) error {
-		m := s.db.mirrors.rows[name]
+		m := s.rows[name]
 		if m.Lease.Holder != holder {
 			return nil
 		}
 		m.Lease = registrystore.Lease{}
-		return s.db.mirrors.put(ctx, m)
+		return s.put(ctx, m)
 	})
 }
 
 // Reread implements [registrystore.MirrorRereader].
 func (s *Mirrors) Reread(ctx context.Context, of mirror.Name) error {
-	err := s.db.mirrors.update(ctx, of, func(m *mirrorRow) error {
+	err := s.update(ctx, of, func(m *mirrorRow) error {
 		m.Mirror.State.LastFull = time.Time{}
 		return nil
 	})
-	if fault.Is(err, fault.NotFound) {
-		return nil
-	}
-	return err
+	return ignoreNotFound(err)
 }
 
 // MirroredVersions implements [registrystore.MirroredVersions].
-type MirroredVersions struct{ db *Database }
+type MirroredVersions struct{ *table[trackedKey, trackedRow] }
 
 // NewMirroredVersions returns what the mirrors of a database have taken.
-func NewMirroredVersions(db *Database) *MirroredVersions { return &MirroredVersions{db} }
+func NewMirroredVersions(db *Database) *MirroredVersions { return &MirroredVersions{db.tracked} }
 
 // Page implements [registrystore.MirroredVersions].
 func (s *MirroredVersions) Page(
@@ -139,7 +131,7 @@ func (s *MirroredVersions) OfServers(
 func (s *MirroredVersions) listTracked(
 	ctx context.Context, of mirror.Name, wanted func(registry.Name) bool,
 ) (tracked []mirror.Tracked, err error) {
-	rows, err := s.db.tracked.list(ctx, func(t trackedRow) bool { return t.Mirror == of && wanted(t.Tracked.Name) },
+	rows, err := s.list(ctx, func(t trackedRow) bool { return t.Mirror == of && wanted(t.Tracked.Name) },
 		func(a, b trackedRow) int {
 			return comparePosition(a.Tracked.Name, a.Tracked.Version, b.Tracked.Name.String(),
 				b.Tracked.Version.String())
@@ -154,7 +146,7 @@ func (s *MirroredVersions) listTracked(
 func (s *MirroredVersions) Put(ctx context.Context, of mirror.Name, list []mirror.Tracked) error {
 	return s.db.run(ctx, func(ctx context.Context) (err error) {
 		for _, t := range list {
-			err = cmp.Or(err, s.db.tracked.put(ctx, trackedRow{of, t}))
+			err = cmp.Or(err, s.put(ctx, trackedRow{of, t}))
 		}
 		return err
 	})
@@ -168,7 +160,7 @@ func (s *MirroredVersions) End(
 		_, err := s.db.versions.removeAll(ctx, func(v versionRow) bool {
 			return v.Name == name && slices.Contains(dropped, v.Version)
 		})
-		_, tracked := s.db.tracked.removeAll(ctx, func(t trackedRow) bool {
+		_, tracked := s.removeAll(ctx, func(t trackedRow) bool {
 			return t.Mirror == of && t.Tracked.Name == name
 		})
 		return cmp.Or(err, tracked, s.Adopt(ctx, []registry.Name{name}))

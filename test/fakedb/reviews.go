@@ -14,27 +14,22 @@ import (
 )
 
 // Reviews implements [registrystore.Reviews].
-type Reviews struct{ db *Database }
-
-var (
-	_ registrystore.Reviews       = (*Reviews)(nil)
-	_ registrystore.ReviewBacklog = (*Reviews)(nil)
-	_ registrystore.ReviewRules   = (*ReviewRules)(nil)
-	_ registrystore.ReviewNotices = (*ReviewNotices)(nil)
-)
+type Reviews struct {
+	*table[review.ID, review.Review]
+}
 
 // NewReviews returns the reviews of a database.
-func NewReviews(db *Database) *Reviews { return &Reviews{db} }
+func NewReviews(db *Database) *Reviews { return &Reviews{db.reviews} }
 
 // Add implements [registrystore.Reviews].
 func (s *Reviews) Add(ctx context.Context, r review.Review, limit int) error {
 	return s.db.run(ctx, func(ctx context.Context) error {
-		if err := s.db.reviews.insert(ctx, r); err != nil || r.State != review.Pending {
+		if err := s.insert(ctx, r); err != nil || r.State != review.Pending {
 			return err
 		}
-		pending, err := s.find(ctx, func(other review.Review) bool {
+		pending, err := s.list(ctx, func(other review.Review) bool {
 			return other.State == review.Pending && other.Submitter.Key == r.Submitter.Key && other.IsRequest() == r.IsRequest()
-		})
+		}, bySubmission)
 		if n := len(pending) - 1; n >= limit {
 			return fault.Newf(fault.Exhausted, "%d documents wait for review", n)
 		}
@@ -44,7 +39,7 @@ func (s *Reviews) Add(ctx context.Context, r review.Review, limit int) error {
 
 // Decide implements [registrystore.Reviews].
 func (s *Reviews) Decide(ctx context.Context, r review.Review) error {
-	err := s.db.reviews.update(ctx, r.ID, func(stored *review.Review) error {
+	err := s.update(ctx, r.ID, func(stored *review.Review) error {
 		if stored.State != review.Pending {
 			return errDecided()
 		}
@@ -60,36 +55,21 @@ func (s *Reviews) Decide(ctx context.Context, r review.Review) error {
 
 func errDecided() error { return fault.New(fault.Conflict, "the review is not pending any more") }
 
-// Get implements [registrystore.Reviews].
-func (s *Reviews) Get(ctx context.Context, id review.ID) (review.Review, error) {
-	return s.db.reviews.find(ctx, id)
-}
-
 // PendingOf implements [registrystore.Reviews].
 func (s *Reviews) PendingOf(ctx context.Context, name registry.Name, version registry.Version) (review.Review, error) {
-	found, err := s.find(ctx, func(r review.Review) bool {
+	return s.one(ctx, func(r review.Review) bool {
 		return r.Name == name && r.Version == version && r.State == review.Pending
-	})
-	if err == nil && len(found) == 0 {
-		err = s.db.reviews.errNotFound()
-	}
-	if err != nil {
-		return review.Review{}, err
-	}
-	return found[0], nil
+	}, bySubmission)
 }
 
-// find returns the reviews that match, in the order of List.
-func (s *Reviews) find(ctx context.Context, matches func(review.Review) bool) ([]review.Review, error) {
-	return s.db.reviews.list(ctx, matches, func(a, b review.Review) int {
-		return cmp.Or(a.SubmittedAt.Compare(b.SubmittedAt), cmp.Compare(a.ID, b.ID))
-	})
+func bySubmission(a, b review.Review) int {
+	return cmp.Or(a.SubmittedAt.Compare(b.SubmittedAt), cmp.Compare(a.ID, b.ID))
 }
 
 // List implements [registrystore.Reviews].
 func (s *Reviews) List(ctx context.Context, q registrystore.ReviewQuery) (registrystore.ReviewPage, error) {
 	q.After = storedTime(q.After)
-	found, err := s.find(ctx, func(r review.Review) bool { return selectsReview(q, r) && isAfter(q, r) })
+	found, err := s.list(ctx, func(r review.Review) bool { return selectsReview(q, r) && isAfter(q, r) }, bySubmission)
 	if err != nil {
 		return registrystore.ReviewPage{}, err
 	}
@@ -107,7 +87,7 @@ func (s *Reviews) List(ctx context.Context, q registrystore.ReviewQuery) (regist
 
 // Count implements [registrystore.Reviews].
 func (s *Reviews) Count(ctx context.Context, q registrystore.ReviewQuery) (map[review.State]int, error) {
-	found, err := s.find(ctx, func(r review.Review) bool { return selectsReview(q, r) })
+	found, err := s.list(ctx, func(r review.Review) bool { return selectsReview(q, r) }, bySubmission)
 	counts := map[review.State]int{}
 	for _, r := range found {
 		counts[r.State]++
@@ -134,14 +114,14 @@ func (s *Reviews) Compared(ctx context.Context, pending []review.Review) ([][]by
 
 // CountPending implements [registrystore.ReviewBacklog].
 func (s *Reviews) CountPending(ctx context.Context) (int, error) {
-	found, err := s.find(ctx, func(r review.Review) bool { return r.State == review.Pending })
+	found, err := s.list(ctx, func(r review.Review) bool { return r.State == review.Pending }, bySubmission)
 	return len(found), err
 }
 
 // DecidedByOperator implements [registrystore.ReviewBacklog].
 func (s *Reviews) DecidedByOperator(ctx context.Context, after, until time.Time, limit int) ([]review.Review, error) {
 	after, until = storedTime(after), storedTime(until)
-	found, err := s.db.reviews.list(ctx, func(r review.Review) bool {
+	found, err := s.list(ctx, func(r review.Review) bool {
 		return r.DecidedBy == review.Operator && r.DecidedAt.After(after) && !r.DecidedAt.After(until)
 	}, func(a, b review.Review) int { return cmp.Or(a.DecidedAt.Compare(b.DecidedAt), cmp.Compare(a.ID, b.ID)) })
 	found = first(found, limit)
@@ -175,22 +155,19 @@ func isAfter(q registrystore.ReviewQuery, r review.Review) bool {
 }
 
 // ReviewRules implements [registrystore.ReviewRules].
-type ReviewRules struct{ db *Database }
+type ReviewRules struct {
+	*table[review.RuleID, review.Rule]
+}
 
 // NewReviewRules returns the rules of a database.
-func NewReviewRules(db *Database) *ReviewRules { return &ReviewRules{db} }
+func NewReviewRules(db *Database) *ReviewRules { return &ReviewRules{db.rules} }
 
 // Add implements [registrystore.ReviewRules].
-func (s *ReviewRules) Add(ctx context.Context, r review.Rule) error { return s.db.rules.put(ctx, r) }
-
-// Remove implements [registrystore.ReviewRules].
-func (s *ReviewRules) Remove(ctx context.Context, id review.RuleID) error {
-	return s.db.rules.remove(ctx, id)
-}
+func (s *ReviewRules) Add(ctx context.Context, r review.Rule) error { return s.put(ctx, r) }
 
 // All implements [registrystore.ReviewRules].
 func (s *ReviewRules) All(ctx context.Context) ([]review.Rule, error) {
-	return s.db.rules.list(ctx, all, func(a, b review.Rule) int {
+	return s.list(ctx, all, func(a, b review.Rule) int {
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 	})
 }

@@ -1,6 +1,7 @@
 package fakedb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -16,11 +17,6 @@ type Servers struct {
 	db         *Database
 	uniqueURLs bool
 }
-
-var (
-	_ registrystore.SnapshotReader = (*Servers)(nil)
-	_ registrystore.ServerWriter   = (*Servers)(nil)
-)
 
 var errNoTransaction = errors.New("servers can be changed only in a transaction")
 
@@ -84,8 +80,10 @@ func (s *Servers) Outline(ctx context.Context, name registry.Name, deleted bool)
 }
 
 func (s *Servers) listNewestFirst(ctx context.Context, wanted func(versionRow) bool) ([]versionRow, error) {
-	return s.db.versions.list(ctx, wanted, func(a, b versionRow) int { return b.PublishedAt.Compare(a.PublishedAt) })
+	return s.db.versions.list(ctx, wanted, newestVersion)
 }
+
+func newestVersion(a, b versionRow) int { return b.PublishedAt.Compare(a.PublishedAt) }
 
 // Version implements [registrystore.ServerReader].
 func (s *Servers) Version(
@@ -102,14 +100,8 @@ func (s *Servers) Latest(ctx context.Context, name registry.Name, deleted bool) 
 }
 
 func (s *Servers) findOne(ctx context.Context, wanted func(versionRow) bool) (registry.Record, error) {
-	found, err := s.listNewestFirst(ctx, wanted)
-	if err == nil && len(found) == 0 {
-		err = s.db.versions.errNotFound()
-	}
-	if err != nil {
-		return registry.Record{}, err
-	}
-	return found[0].Record, nil
+	found, err := s.db.versions.one(ctx, wanted, newestVersion)
+	return found.Record, err
 }
 
 // Undeprecated implements [registrystore.ServerReader].
@@ -296,4 +288,78 @@ func lowerASCII(s string) string {
 		}
 		return r
 	}, s)
+}
+
+// Quarantine implements [registrystore.Quarantine].
+type Quarantine struct {
+	*table[versionKey, registry.Quarantined]
+}
+
+// NewQuarantine returns what is in quarantine of a database.
+func NewQuarantine(db *Database) *Quarantine { return &Quarantine{db.quarantined} }
+
+// Entries implements [registrystore.Quarantine].
+func (s *Quarantine) Entries(ctx context.Context, name registry.Name) ([]registry.Quarantined, error) {
+	return s.list(ctx, func(q registry.Quarantined) bool { return q.Name == name }, compareQuarantined)
+}
+
+// PriorStatuses implements [registrystore.Quarantine].
+func (s *Quarantine) PriorStatuses(ctx context.Context, name registry.Name) (found []registry.PriorStatus, err error) {
+	rows, err := s.db.priors.list(ctx, func(p priorRow) bool { return p.Name == name }, func(a, b priorRow) int {
+		return cmp.Compare(a.Prior.Version.String(), b.Prior.Version.String())
+	})
+	for _, row := range rows {
+		found = append(found, row.Prior)
+	}
+	return found, err
+}
+
+// Add implements [registrystore.Quarantine].
+func (s *Quarantine) Add(ctx context.Context, q registry.Quarantined, prior []registry.PriorStatus) error {
+	prior = slices.Clone(prior)
+	return s.db.run(ctx, func(ctx context.Context) error {
+		prior = slices.DeleteFunc(prior, func(p registry.PriorStatus) bool {
+			return s.db.priors.has(versionKey{q.Name, p.Version})
+		})
+		return cmp.Or(s.insert(ctx, q), s.SetPrior(ctx, q.Name, prior))
+	})
+}
+
+// SetPrior implements [registrystore.Quarantine].
+func (s *Quarantine) SetPrior(ctx context.Context, name registry.Name, prior []registry.PriorStatus) error {
+	return s.db.run(ctx, func(ctx context.Context) (err error) {
+		for _, p := range prior {
+			err = cmp.Or(err, s.db.priors.put(ctx, priorRow{name, p}))
+		}
+		return err
+	})
+}
+
+// Remove implements [registrystore.Quarantine].
+func (s *Quarantine) Remove(
+	ctx context.Context, name registry.Name, version registry.Version, released []registry.Version,
+) error {
+	return s.db.run(ctx, func(ctx context.Context) error {
+		_, err := s.db.priors.removeAll(ctx, func(p priorRow) bool {
+			return p.Name == name && slices.Contains(released, p.Prior.Version)
+		})
+		return cmp.Or(s.remove(ctx, versionKey{name, version}), err)
+	})
+}
+
+// List implements [registrystore.Quarantine].
+func (s *Quarantine) List(ctx context.Context, q registrystore.QuarantineQuery) ([]registry.Quarantined, error) {
+	return s.listFirst(ctx, q.Limit, func(e registry.Quarantined) bool {
+		return comparePosition(e.Name, e.Version, q.AfterName, q.AfterVersion) > 0 && e.Since.After(q.Since) &&
+			slices.ContainsFunc(q.Patterns, func(p registry.Pattern) bool { return p.Matches(e.Name) })
+	}, compareQuarantined)
+}
+
+func compareQuarantined(a, b registry.Quarantined) int {
+	return comparePosition(a.Name, a.Version, b.Name.String(), b.Version.String())
+}
+
+// comparePosition compares a version with a position in a list.
+func comparePosition(name registry.Name, version registry.Version, afterName, afterVersion string) int {
+	return cmp.Or(cmp.Compare(name.String(), afterName), cmp.Compare(version.String(), afterVersion))
 }

@@ -4,39 +4,37 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/tollgate-dev/tollgate/core/access"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/service"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
-	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 // Views implements [registrystore.Views].
-type Views struct{ db *Database }
-
-var _ registrystore.Views = (*Views)(nil)
+type Views struct{ *table[view.Name, view.View] }
 
 // NewViews returns the views of a database.
-func NewViews(db *Database) *Views { return &Views{db} }
-
-// Put implements [registrystore.Views].
-func (s *Views) Put(ctx context.Context, v view.View) error { return s.db.views.put(ctx, v) }
+func NewViews(db *Database) *Views { return &Views{db.views} }
 
 // Remove implements [registrystore.Views].
 func (s *Views) Remove(ctx context.Context, name view.Name) error {
 	return s.db.run(ctx, func(ctx context.Context) error {
 		_, err := s.db.viewTokens.removeAll(ctx, func(t view.Token) bool { return t.View == name })
-		return cmp.Or(s.db.views.remove(ctx, name), err)
+		return cmp.Or(s.remove(ctx, name), err)
 	})
 }
 
 // List implements [registrystore.Views].
 func (s *Views) List(ctx context.Context) ([]view.View, error) {
-	return s.db.views.list(ctx, all, func(a, b view.View) int { return cmp.Compare(a.Name, b.Name) })
+	return s.list(ctx, all, func(a, b view.View) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // AddToken implements [registrystore.Views].
 func (s *Views) AddToken(ctx context.Context, t view.Token) error {
 	return s.db.run(ctx, func(ctx context.Context) error {
-		if !s.db.views.has(t.View) {
-			return s.db.views.errNotFound()
+		if !s.has(t.View) {
+			return s.errNotFound()
 		}
 		return s.db.viewTokens.insert(ctx, t)
 	})
@@ -52,4 +50,86 @@ func (s *Views) Tokens(ctx context.Context) ([]view.Token, error) {
 	return s.db.viewTokens.list(ctx, all, func(a, b view.Token) int {
 		return cmp.Or(cmp.Compare(a.View, b.View), cmp.Compare(a.Name, b.Name))
 	})
+}
+
+// AccessRules implements [accessstore.Rules].
+type AccessRules struct {
+	*table[access.RuleName, access.Rule]
+}
+
+// NewAccessRules returns the access rules of a database.
+func NewAccessRules(db *Database) *AccessRules { return &AccessRules{db.accessRules} }
+
+// List implements [accessstore.Rules].
+func (s *AccessRules) List(ctx context.Context, after access.RuleName, limit int) ([]access.Rule, error) {
+	return s.listFirst(ctx, limit, func(r access.Rule) bool { return r.Name > after },
+		func(a, b access.Rule) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// Count implements [accessstore.Rules].
+func (s *AccessRules) Count(ctx context.Context) (int, error) {
+	found, err := s.List(ctx, "", access.MaxRules)
+	return len(found), err
+}
+
+// Services implements [registrystore.Services].
+type Services struct {
+	*table[service.Name, service.Account]
+}
+
+// NewServices returns the service accounts of a database.
+func NewServices(db *Database) *Services { return &Services{db.services} }
+
+// List implements [registrystore.Services].
+func (s *Services) List(ctx context.Context, after service.Name, limit int) ([]service.Account, error) {
+	return s.listFirst(ctx, limit, func(a service.Account) bool { return a.Name > after },
+		func(a, b service.Account) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// Put implements [registrystore.Services].
+func (s *Services) Put(
+	ctx context.Context, name service.Name, change func(*service.Account) (service.Account, error),
+) error {
+	return s.db.run(ctx, func(ctx context.Context) error {
+		var before *service.Account
+		if s.has(name) {
+			found := detached(s.rows[name])
+			before = &found
+		}
+		after, err := change(before)
+		if err != nil {
+			return err
+		}
+		if before != nil {
+			after.CreatedAt = before.CreatedAt
+		}
+		_, err = s.db.apiTokens.removeAll(ctx, func(t auth.APIToken) bool {
+			return t.Workload && t.Owner == auth.ServiceOwner(string(name))
+		})
+		return cmp.Or(err, s.put(ctx, after))
+	})
+}
+
+// Remove implements [registrystore.Services].
+func (s *Services) Remove(ctx context.Context, name service.Name) error {
+	return s.db.run(ctx, func(ctx context.Context) error {
+		_, tokens := s.db.apiTokens.removeAll(ctx, func(t auth.APIToken) bool {
+			return t.Owner == auth.ServiceOwner(string(name))
+		})
+		_, grants := s.db.grants.removeAll(ctx, func(g registry.GrantRecord) bool { return g.Holder == name.Holder() })
+		return cmp.Or(tokens, grants, s.remove(ctx, name))
+	})
+}
+
+// AppliedStates implements [registrystore.AppliedStates].
+type AppliedStates struct {
+	*table[string, registry.AppliedState]
+}
+
+// NewAppliedStates returns the states of files of a database.
+func NewAppliedStates(db *Database) *AppliedStates { return &AppliedStates{db.applied} }
+
+// List implements [registrystore.AppliedStates].
+func (s *AppliedStates) List(ctx context.Context) ([]registry.AppliedState, error) {
+	return s.list(ctx, all, func(a, b registry.AppliedState) int { return cmp.Compare(a.Owner, b.Owner) })
 }

@@ -6,31 +6,27 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 // Webhooks implements [registrystore.Webhooks].
-type Webhooks struct{ db *Database }
-
-var (
-	_ registrystore.Webhooks   = (*Webhooks)(nil)
-	_ registrystore.Deliveries = (*Deliveries)(nil)
-)
+type Webhooks struct {
+	*table[event.WebhookID, webhookRow]
+}
 
 // NewWebhooks returns the webhooks of a database.
-func NewWebhooks(db *Database) *Webhooks { return &Webhooks{db} }
+func NewWebhooks(db *Database) *Webhooks { return &Webhooks{db.webhooks} }
 
 // Put implements [registrystore.Webhooks].
 func (s *Webhooks) Put(ctx context.Context, w event.Webhook) error {
 	return s.db.run(ctx, func(ctx context.Context) error {
-		row := s.db.webhooks.rows[w.ID]
+		row := s.rows[w.ID]
 		if !row.Webhook.CreatedAt.IsZero() {
 			w.CreatedAt = row.Webhook.CreatedAt
 		}
 		row.Webhook = w
-		return s.db.webhooks.put(ctx, row)
+		return s.put(ctx, row)
 	})
 }
 
@@ -38,13 +34,13 @@ func (s *Webhooks) Put(ctx context.Context, w event.Webhook) error {
 func (s *Webhooks) Remove(ctx context.Context, id event.WebhookID) error {
 	return s.db.run(ctx, func(ctx context.Context) error {
 		_, err := s.db.deliveries.removeAll(ctx, func(d event.Delivery) bool { return d.Webhook == id })
-		return cmp.Or(s.db.webhooks.remove(ctx, id), err)
+		return cmp.Or(s.remove(ctx, id), err)
 	})
 }
 
 // List implements [registrystore.Webhooks].
 func (s *Webhooks) List(ctx context.Context) (webhooks []event.Webhook, err error) {
-	rows, err := s.db.webhooks.list(ctx, all, func(a, b webhookRow) int {
+	rows, err := s.list(ctx, all, func(a, b webhookRow) int {
 		return cmp.Or(a.Webhook.CreatedAt.Compare(b.Webhook.CreatedAt), cmp.Compare(a.Webhook.ID, b.Webhook.ID))
 	})
 	for _, row := range rows {
@@ -57,7 +53,7 @@ func (s *Webhooks) List(ctx context.Context) (webhooks []event.Webhook, err erro
 func (s *Webhooks) Conditions(ctx context.Context) (map[event.WebhookID]event.Condition, error) {
 	return result(ctx, s.db, func(ctx context.Context) (map[event.WebhookID]event.Condition, error) {
 		conditions := map[event.WebhookID]event.Condition{}
-		for id, w := range s.db.webhooks.rows {
+		for id, w := range s.rows {
 			conditions[id] = event.Condition{LastSuccess: w.Succeeded, LastProblem: w.Problem, LastFailure: w.Failed}
 		}
 		deliveries, err := s.db.deliveries.list(ctx, all, newestEnd)
@@ -85,35 +81,32 @@ func newestEnd(a, b event.Delivery) int {
 // Lease implements [registrystore.Webhooks].
 func (s *Webhooks) Lease(ctx context.Context, id event.WebhookID, l registrystore.Lease) (bool, error) {
 	taken := false
-	err := s.db.webhooks.update(ctx, id, func(w *webhookRow) error {
+	err := s.update(ctx, id, func(w *webhookRow) error {
 		if taken = w.Lease.Holder == l.Holder || !w.Lease.Until.After(l.Now); taken {
 			w.Lease = l
 		}
 		return nil
 	})
-	if fault.Is(err, fault.NotFound) {
-		err = nil
-	}
-	return taken, err
+	return taken, ignoreNotFound(err)
 }
 
 // Release implements [registrystore.Webhooks].
 func (s *Webhooks) Release(ctx context.Context, id event.WebhookID, holder string) error {
 	return s.db.run(ctx, func(ctx context.Context) error {
-		w := s.db.webhooks.rows[id]
+		w := s.rows[id]
 		if w.Lease.Holder != holder {
 			return nil
 		}
 		w.Lease = registrystore.Lease{}
-		return s.db.webhooks.put(ctx, w)
+		return s.put(ctx, w)
 	})
 }
 
 // Deliveries implements [registrystore.Deliveries].
-type Deliveries struct{ db *Database }
+type Deliveries struct{ *table[int64, event.Delivery] }
 
 // NewDeliveries returns the deliveries of a database.
-func NewDeliveries(db *Database) *Deliveries { return &Deliveries{db} }
+func NewDeliveries(db *Database) *Deliveries { return &Deliveries{db.deliveries} }
 
 // Add implements [registrystore.Deliveries].
 func (s *Deliveries) Add(ctx context.Context, list []event.Delivery) error {
@@ -121,7 +114,7 @@ func (s *Deliveries) Add(ctx context.Context, list []event.Delivery) error {
 		for _, d := range list {
 			if s.db.webhooks.has(d.Webhook) {
 				d.Sequence, d.EndedAt = s.db.nextNumber(), time.Time{}
-				err = cmp.Or(err, s.db.deliveries.insert(ctx, d))
+				err = cmp.Or(err, s.insert(ctx, d))
 			}
 		}
 		return err
@@ -130,7 +123,7 @@ func (s *Deliveries) Add(ctx context.Context, list []event.Delivery) error {
 
 // Waiting implements [registrystore.Deliveries].
 func (s *Deliveries) Waiting(ctx context.Context, now time.Time) (waiting []event.WebhookID, err error) {
-	pending, err := s.db.deliveries.list(ctx, func(d event.Delivery) bool {
+	pending, err := s.list(ctx, func(d event.Delivery) bool {
 		return d.State == event.Pending && !d.NextAt.After(now)
 	}, bySequence)
 	for _, d := range pending {
@@ -147,7 +140,7 @@ func bySequence(a, b event.Delivery) int { return cmp.Compare(a.Sequence, b.Sequ
 func (s *Deliveries) Due(
 	ctx context.Context, w event.WebhookID, now time.Time, limit int,
 ) (due []event.Delivery, err error) {
-	pending, err := s.db.deliveries.list(ctx, func(d event.Delivery) bool {
+	pending, err := s.list(ctx, func(d event.Delivery) bool {
 		return d.Webhook == w && d.State == event.Pending
 	}, bySequence)
 	seen := map[string]bool{}
@@ -174,7 +167,7 @@ func (s *Deliveries) Due(
 // Update implements [registrystore.Deliveries].
 func (s *Deliveries) Update(ctx context.Context, d event.Delivery, at time.Time) error {
 	return s.db.run(ctx, func(ctx context.Context) error {
-		stored := s.db.deliveries.rows[d.Sequence]
+		stored := s.rows[d.Sequence]
 		if stored.Webhook != d.Webhook || stored.State != event.Pending || !stored.Since.Equal(d.Since) {
 			return nil
 		}
@@ -187,27 +180,23 @@ func (s *Deliveries) Update(ctx context.Context, d event.Delivery, at time.Time)
 		} else {
 			w.Failed, w.Problem = at, d.Problem
 		}
-		return cmp.Or(s.db.deliveries.put(ctx, stored), s.db.webhooks.put(ctx, w))
+		return cmp.Or(s.put(ctx, stored), s.db.webhooks.put(ctx, w))
 	})
 }
 
 // Redeliver implements [registrystore.Deliveries].
 func (s *Deliveries) Redeliver(ctx context.Context, w event.WebhookID, of event.ID, now time.Time) (int, error) {
-	return result(ctx, s.db, func(ctx context.Context) (int, error) {
-		again, err := s.db.deliveries.list(ctx, func(d event.Delivery) bool {
-			return d.Webhook == w && (of == "" && d.State == event.Dead || of != "" && d.Event == of)
-		}, bySequence)
-		for _, d := range again {
-			d.State, d.Since, d.NextAt, d.EndedAt, d.Attempts, d.Problem = event.Pending, now, now, time.Time{}, 0, ""
-			err = cmp.Or(err, s.db.deliveries.put(ctx, d))
-		}
-		return len(again), err
+	again, err := s.changeAll(ctx, func(d event.Delivery) bool {
+		return d.Webhook == w && (of == "" && d.State == event.Dead || of != "" && d.Event == of)
+	}, bySequence, func(d *event.Delivery) {
+		d.State, d.Since, d.NextAt, d.EndedAt, d.Attempts, d.Problem = event.Pending, now, now, time.Time{}, 0, ""
 	})
+	return len(again), err
 }
 
 // Attempted implements [registrystore.Deliveries].
 func (s *Deliveries) Attempted(ctx context.Context, w event.WebhookID, limit int) ([]event.Delivery, error) {
-	tried, err := s.db.deliveries.list(ctx, func(d event.Delivery) bool {
+	tried, err := s.list(ctx, func(d event.Delivery) bool {
 		return d.Webhook == w && !d.Last.At.IsZero()
 	}, func(a, b event.Delivery) int {
 		return cmp.Or(b.Last.At.Compare(a.Last.At), cmp.Compare(b.Sequence, a.Sequence))
@@ -224,10 +213,7 @@ func (s *Deliveries) AddTest(ctx context.Context, d event.Delivery) error {
 		w.Tests = first(append([]event.Delivery{d}, w.Tests...), event.MaxTests)
 		return nil
 	})
-	if fault.Is(err, fault.NotFound) {
-		err = nil
-	}
-	return err
+	return ignoreNotFound(err)
 }
 
 // Tests implements [registrystore.Deliveries].
@@ -238,11 +224,11 @@ func (s *Deliveries) Tests(ctx context.Context, w event.WebhookID) ([]event.Deli
 // RemoveEnded implements [registrystore.Deliveries].
 func (s *Deliveries) RemoveEnded(ctx context.Context, state event.State, before time.Time, keep int) (int, error) {
 	return result(ctx, s.db, func(ctx context.Context) (n int, err error) {
-		ended, err := s.db.deliveries.list(ctx, func(d event.Delivery) bool { return d.State == state }, newestEnd)
+		ended, err := s.list(ctx, func(d event.Delivery) bool { return d.State == state }, newestEnd)
 		kept := map[event.WebhookID]int{}
 		for _, d := range ended {
 			if kept[d.Webhook]++; kept[d.Webhook] > keep || d.EndedAt.Before(before) {
-				err = cmp.Or(err, s.db.deliveries.remove(ctx, d.Sequence))
+				err = cmp.Or(err, s.remove(ctx, d.Sequence))
 				n++
 			}
 		}
