@@ -2,8 +2,6 @@ package inprocess
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 
 	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/access/ruling"
@@ -34,12 +32,7 @@ func (s *providerObjects) Parse(fields audit.Details) (audit.Object, error) {
 	if err != nil {
 		return audit.Object{}, err
 	}
-	hash := ""
-	if secret != "" {
-		sum := sha256.Sum256([]byte(secret))
-		hash = hex.EncodeToString(sum[:])
-	}
-	return p.Object(hash), nil
+	return p.Object(audit.HashSecret(secret)), nil
 }
 
 // Stored implements [authority.ManagedObjects].

@@ -10,11 +10,9 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/files"
+	"github.com/tollgate-dev/tollgate/adapters/internal/jsonstring"
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
-
-// timeLayout is RFC 3339 in UTC with six decimals (contract R-2).
-const timeLayout = "2006-01-02T15:04:05.000000Z"
 
 // Writer writes an export: {"servers": [...]}, with one record on each line. Equal records result
 // in equal bytes.
@@ -109,8 +107,8 @@ type exportedEntry struct {
 func appendRecord(b []byte, r registry.Record, held registry.Held) ([]byte, error) {
 	values := map[string]any{officialKey: exportedMeta{
 		Status: string(r.Status), StatusMessage: r.StatusMessage,
-		StatusChangedAt: formatTime(r.StatusChangedAt), PublishedAt: formatTime(r.PublishedAt),
-		UpdatedAt: formatTime(r.UpdatedAt),
+		StatusChangedAt: jsonstring.FormatTime(r.StatusChangedAt), PublishedAt: jsonstring.FormatTime(r.PublishedAt),
+		UpdatedAt: jsonstring.FormatTime(r.UpdatedAt),
 		IsLatest:  r.Latest,
 	}}
 	if len(held.Entries) > 0 {
@@ -140,5 +138,3 @@ func newExportedQuarantine(held registry.Held) exportedQuarantine {
 	}
 	return q
 }
-
-func formatTime(t time.Time) string { return t.UTC().Format(timeLayout) }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/toolserver"
 	"github.com/tollgate-dev/tollgate/core/trustlevel"
 )
@@ -88,9 +89,9 @@ func (s *Subject) Trust() trustlevel.Level { return s.member.Trust }
 func (s *Subject) String() string {
 	switch s.member.Kind {
 	case Person:
-		return "person:" + s.member.ID
+		return audit.PersonActor + s.member.ID
 	case Service:
-		return "service:" + s.member.ID
+		return audit.ServiceActor + s.member.ID
 	case Foreign:
 		return "jwt:" + s.member.ID
 	}

@@ -1,6 +1,10 @@
 package audit
 
-import "reflect"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"reflect"
+)
 
 // Object is something that operators manage, as it is before or after a change. Its fields must not
 // contain a secret: of one, the object has at most a hash under the name "secret", and a change
@@ -13,6 +17,15 @@ type Object struct {
 
 // FieldSecret is the field of an object whose values a change does not show.
 const FieldSecret = "secret"
+
+// HashSecret returns the value of FieldSecret of a secret; empty without one.
+func HashSecret[S ~string | ~[]byte](secret S) string {
+	if len(secret) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}
 
 // The details of a change of an object.
 const (

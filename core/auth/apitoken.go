@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/scope"
 )
@@ -78,13 +79,13 @@ func notInBase62(r rune) bool {
 // Owner is the owner of tokens: the id of a person, or service: and the name of a service account.
 type Owner string
 
-const serviceOwner = "service:"
-
 // ServiceOwner returns a service account as an owner.
-func ServiceOwner(name string) Owner { return Owner(serviceOwner + name) }
+func ServiceOwner(name string) Owner { return Owner(audit.ServiceActor + name) }
 
 // Service returns the name of a service account; ok is false for a person.
-func (o Owner) Service() (name string, ok bool) { return strings.CutPrefix(string(o), serviceOwner) }
+func (o Owner) Service() (name string, ok bool) {
+	return strings.CutPrefix(string(o), audit.ServiceActor)
+}
 
 // APITokenID names a token of a person or of a service account.
 type APITokenID string

@@ -127,9 +127,12 @@ var nameForm = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
 
 // CheckName returns fault.Invalid, about the field name, for a text that is no name of an object:
 // 1 to 40 lower-case letters, digits and hyphens.
-func CheckName(s string) error {
+func CheckName(s string) error { return fault.In("name", CheckNameOf("name", s)) }
+
+// CheckNameOf is CheckName for a name that is no field: what is how the message calls it.
+func CheckNameOf(what, s string) error {
 	if !nameForm.MatchString(s) {
-		return Invalid("name", " must have 1 to 40 lower-case letters, digits and hyphens, not %.60q", s)
+		return fault.Newf(fault.Invalid, what+" must have 1 to 40 lower-case letters, digits and hyphens, not %.60q", s)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/toolserver"
 )
@@ -57,13 +58,13 @@ func CanBeInName(s string) bool { return toolserver.CanBeInName(s) }
 // Holder is the holder of a grant: a user id, or service: and the name of a service account.
 type Holder string
 
-const serviceHolder = "service:"
-
 // ServiceHolder returns a service account as the holder of grants.
-func ServiceHolder(name string) Holder { return Holder(serviceHolder + name) }
+func ServiceHolder(name string) Holder { return Holder(audit.ServiceActor + name) }
 
 // Service returns the name of a service account; ok is false for a person.
-func (h Holder) Service() (name string, ok bool) { return strings.CutPrefix(string(h), serviceHolder) }
+func (h Holder) Service() (name string, ok bool) {
+	return strings.CutPrefix(string(h), audit.ServiceActor)
+}
 
 // Grant allows its holder one action on the servers that the pattern selects.
 type Grant struct {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/jsonstring"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -35,7 +36,7 @@ type eventResponse struct {
 
 func newEventResponse(e *audit.Event) eventResponse {
 	response := eventResponse{
-		ID: string(e.ID), Time: formatTime(e.Time), Type: string(e.Category), Success: e.Success, Details: e.Details,
+		ID: string(e.ID), Time: jsonstring.FormatTime(e.Time), Type: string(e.Category), Success: e.Success, Details: e.Details,
 	}
 	if person := string(e.Subject); person != "" {
 		response.Person = &person

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/page"
@@ -87,18 +86,6 @@ func (q *request) selection() string {
 	}
 	sum := sha256.Sum256([]byte(filters.Encode()))
 	return fmt.Sprintf("%s?%x", q.Path(), sum[:16])
-}
-
-// formatTime returns a time as the registry writes times (contract R-2).
-func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
-
-// timeOrNull returns a time like formatTime, and nil for the zero time.
-func timeOrNull(t time.Time) *string {
-	if t.IsZero() {
-		return nil
-	}
-	text := formatTime(t)
-	return &text
 }
 
 // pageOf returns the fetch of a list that is short enough to be read whole.

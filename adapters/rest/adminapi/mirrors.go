@@ -7,6 +7,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/jsonstring"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -62,9 +63,9 @@ func newMirrorResponse(m *mirror.Mirror) mirrorResponse {
 	return mirrorResponse{
 		string(m.Name), m.URL.Public(), registry.PatternTexts(m.Selection.Include),
 		registry.PatternTexts(m.Selection.Exclude), m.Interval.String(), string(m.Review), m.Lenient,
-		formatTime(m.CreatedAt), &mirrorState{
-			string(m.State.Health()), timeOrNull(m.State.NextAt), timeOrNull(m.State.LastSuccess),
-			timeOrNull(m.State.FailingSince), m.State.Reason, m.State.Servers,
+		jsonstring.FormatTime(m.CreatedAt), &mirrorState{
+			string(m.State.Health()), jsonstring.TimeOrNull(m.State.NextAt), jsonstring.TimeOrNull(m.State.LastSuccess),
+			jsonstring.TimeOrNull(m.State.FailingSince), m.State.Reason, m.State.Servers,
 		}, managed{m.ManagedBy},
 	}
 }

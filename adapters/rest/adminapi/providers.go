@@ -7,6 +7,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/jsonstring"
 	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/company"
@@ -53,7 +54,7 @@ func newProviderResponse(p *company.Provider) providerResponse {
 	}
 	fields["secondFactor"] = audit.Details{"acr": audit.Texts(p.ACR), "amr": audit.Texts(p.AMR)}
 	fields["hasSecret"] = audit.Flag(len(p.Secret) > 0)
-	return providerResponse{fields, managed{p.ManagedBy}, formatTime(p.CreatedAt), p.Condition}
+	return providerResponse{fields, managed{p.ManagedBy}, jsonstring.FormatTime(p.CreatedAt), p.Condition}
 }
 
 // stable returns the provider without its condition.
@@ -67,8 +68,8 @@ func (r providerResponse) MarshalJSON() ([]byte, error) { return json.Marshal(r.
 
 func (r providerResponse) shape() map[string]any {
 	shape := map[string]any{
-		"managedBy": r.ManagedBy, "createdAt": r.createdAt, "lastSuccessAt": timeOrNull(r.condition.SucceededAt),
-		"lastProblem": r.condition.Problem, "lastProblemAt": timeOrNull(r.condition.ProblemAt),
+		"managedBy": r.ManagedBy, "createdAt": r.createdAt, "lastSuccessAt": jsonstring.TimeOrNull(r.condition.SucceededAt),
+		"lastProblem": r.condition.Problem, "lastProblemAt": jsonstring.TimeOrNull(r.condition.ProblemAt),
 	}
 	for name, value := range r.fields {
 		shape[name] = value

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/jsonstring"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -45,12 +46,12 @@ type ruleResponse struct {
 
 func newRuleResponse(r *review.Rule) ruleResponse {
 	return ruleResponse{
-		string(r.ID), r.Pattern.String(), r.Publisher, string(r.When), formatTime(r.CreatedAt), managed{r.ManagedBy},
+		string(r.ID), r.Pattern.String(), r.Publisher, string(r.When), jsonstring.FormatTime(r.CreatedAt), managed{r.ManagedBy},
 	}
 }
 
 func (a *API) listRules(q *request) act {
-	key := func(r *review.Rule) string { return formatTime(r.CreatedAt) + " " + string(r.ID) }
+	key := func(r *review.Rule) string { return jsonstring.FormatTime(r.CreatedAt) + " " + string(r.ID) }
 	return listing[review.Rule, ruleResponse]{
 		name: "reviewRules", key: key, shape: newRuleResponse, fetch: pageOf(a.use.Reviews.Rules, key),
 	}.handle(q)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/jsonstring"
 	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -56,7 +57,7 @@ type workloadResponse struct {
 func newServiceResponse(a *service.Account) serviceResponse {
 	r := serviceResponse{
 		Name: string(a.Name), Description: a.Description, State: string(a.State), managed: managed{a.ManagedBy},
-		Workloads: make([]workloadResponse, len(a.Workloads)), CreatedAt: formatTime(a.CreatedAt),
+		Workloads: make([]workloadResponse, len(a.Workloads)), CreatedAt: jsonstring.FormatTime(a.CreatedAt),
 	}
 	for i, w := range a.Workloads {
 		r.Workloads[i] = workloadResponse{

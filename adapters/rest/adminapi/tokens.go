@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/jsonstring"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/service"
@@ -27,7 +28,7 @@ type tokenResponse struct {
 func newTokenResponse(t *auth.APIToken) tokenResponse {
 	r := tokenResponse{
 		ID: string(t.ID), Name: t.Name, Prefix: t.Prefix, Scopes: make([]string, len(t.Scopes)),
-		Networks: make([]string, len(t.Networks)), CreatedAt: formatTime(t.CreatedAt), ExpiresAt: formatTime(t.ExpiresAt),
+		Networks: make([]string, len(t.Networks)), CreatedAt: jsonstring.FormatTime(t.CreatedAt), ExpiresAt: jsonstring.FormatTime(t.ExpiresAt),
 	}
 	for i, one := range t.Scopes {
 		r.Scopes[i] = string(one)
@@ -35,7 +36,7 @@ func newTokenResponse(t *auth.APIToken) tokenResponse {
 	for i, n := range t.Networks {
 		r.Networks[i] = n.String()
 	}
-	if r.LastUsedAt = timeOrNull(t.LastUsedAt); r.LastUsedAt != nil {
+	if r.LastUsedAt = jsonstring.TimeOrNull(t.LastUsedAt); r.LastUsedAt != nil {
 		from := t.LastUsedFrom.String()
 		r.LastUsedFrom = &from
 	}

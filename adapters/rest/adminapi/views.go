@@ -7,6 +7,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/jsonstring"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
@@ -99,7 +100,7 @@ type viewTokenResponse struct {
 }
 
 func newViewTokenResponse(t *view.Token) viewTokenResponse {
-	return viewTokenResponse{ID: string(t.Name), Name: string(t.Name), CreatedAt: formatTime(t.CreatedAt)}
+	return viewTokenResponse{ID: string(t.Name), Name: string(t.Name), CreatedAt: jsonstring.FormatTime(t.CreatedAt)}
 }
 
 func (a *API) listViewTokens(q *request) act {
@@ -121,7 +122,7 @@ func (a *API) addViewToken(q *request) act {
 			return answer{}, err
 		}
 		return answer{status: http.StatusCreated, body: viewTokenResponse{
-			ID: name, Name: name, CreatedAt: formatTime(a.use.Clock.Now()), Token: string(secret),
+			ID: name, Name: name, CreatedAt: jsonstring.FormatTime(a.use.Clock.Now()), Token: string(secret),
 		}}, nil
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/jsonstring"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -62,7 +63,7 @@ func (w webhookResponse) stable() any {
 func newWebhookResponse(w *event.Webhook) webhookResponse {
 	d := w.Draft()
 	return webhookResponse{
-		ID: string(w.ID), URL: d.URL, Events: d.Events, Pattern: d.Pattern, CreatedAt: formatTime(w.CreatedAt),
+		ID: string(w.ID), URL: d.URL, Events: d.Events, Pattern: d.Pattern, CreatedAt: jsonstring.FormatTime(w.CreatedAt),
 		managed: managed{w.ManagedBy},
 	}
 }
@@ -70,13 +71,13 @@ func newWebhookResponse(w *event.Webhook) webhookResponse {
 func newListedWebhook(w *notifying.Listed) webhookResponse {
 	response := newWebhookResponse(&w.Webhook)
 	response.State = &webhookState{
-		w.Pending, w.Dead, timeOrNull(w.LastSuccess), timeOrNull(w.LastFailure), w.LastProblem,
+		w.Pending, w.Dead, jsonstring.TimeOrNull(w.LastSuccess), jsonstring.TimeOrNull(w.LastFailure), w.LastProblem,
 	}
 	return response
 }
 
 func (a *API) listWebhooks(q *request) act {
-	key := func(w *notifying.Listed) string { return formatTime(w.CreatedAt) + " " + string(w.ID) }
+	key := func(w *notifying.Listed) string { return jsonstring.FormatTime(w.CreatedAt) + " " + string(w.ID) }
 	return listing[notifying.Listed, webhookResponse]{
 		name: "webhooks", key: key, shape: newListedWebhook, fetch: pageOf(a.use.Webhooks.List, key),
 	}.handle(q)
@@ -197,7 +198,7 @@ type deliveryResponse struct {
 func newDeliveryResponse(d *event.Delivery) deliveryResponse {
 	response := deliveryResponse{
 		ID: string(d.Event), Type: string(d.Type), ServerName: d.Name.String(), State: string(d.State),
-		Attempts: d.Attempts, Time: formatTime(d.Last.At), Status: d.Last.Status,
+		Attempts: d.Attempts, Time: jsonstring.FormatTime(d.Last.At), Status: d.Last.Status,
 		Duration: float64(d.Last.Took.Microseconds()) / 1000, Problem: d.Problem,
 	}
 	if v := d.Version.String(); v != "" {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/wire"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/jsonstring"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
@@ -64,7 +65,7 @@ type head struct {
 // would not preserve.
 func (Encoder) Event(e event.Event) ([]byte, error) {
 	b, err := json.Marshal(head{
-		e.ID, e.Type, formatTime(e.Time), textOrNull(e.Name.String()), textOrNull(e.Version.String()),
+		e.ID, e.Type, jsonstring.FormatTime(e.Time), jsonstring.TextOrNull(e.Name.String()), jsonstring.TextOrNull(e.Version.String()),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("write an event as JSON: %w", err)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -69,25 +68,6 @@ func encodeRecord(record any, what string) ([]byte, error) {
 		return nil, fmt.Errorf("write %s as JSON: %w", what, err)
 	}
 	return b, nil
-}
-
-// formatTime returns a time as the registry writes times (contract R-2).
-func formatTime(t time.Time) string { return strings.Trim(string(appendTime(nil, t)), `"`) }
-
-// timeOrNull returns a time like formatTime, and nil for the zero time.
-func timeOrNull(t time.Time) *string {
-	if t.IsZero() {
-		return nil
-	}
-	return textOrNull(formatTime(t))
-}
-
-// textOrNull returns nil for the empty text.
-func textOrNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }
 
 // describePerson returns the id of a person, or "operator" for an empty id: operator commands have

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/jsonstring"
 	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
@@ -38,8 +39,8 @@ func NewPolicyResponse(p *delegating.Policy) PolicyResponse {
 		ID: string(p.ID), Method: string(p.Method), Pattern: p.Pattern.String(),
 		Domain: p.Domain.String(), KeyFingerprint: p.Fingerprint.String(),
 		Issuer: p.Issuer, Subject: p.Subject.String(), Claims: p.Claims,
-		ExpiresAt: timeOrNull(p.ExpiresAt), CreatedBy: describePerson(p.CreatedBy), CreatedAt: formatTime(p.CreatedAt),
-		LastUsedAt: timeOrNull(p.LastUsedAt), State: string(p.State),
+		ExpiresAt: jsonstring.TimeOrNull(p.ExpiresAt), CreatedBy: describePerson(p.CreatedBy), CreatedAt: jsonstring.FormatTime(p.CreatedAt),
+		LastUsedAt: jsonstring.TimeOrNull(p.LastUsedAt), State: string(p.State),
 	}
 	for _, action := range p.Actions {
 		r.Actions = append(r.Actions, string(action))

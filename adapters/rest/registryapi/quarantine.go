@@ -5,6 +5,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/jsonstring"
 	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -47,8 +48,8 @@ type quarantined struct {
 
 func newQuarantined(q registry.Quarantined) quarantined {
 	return quarantined{
-		ServerName: q.Name.String(), Version: textOrNull(q.Version.String()), Reason: string(q.Reason),
-		Since: formatTime(q.Since), By: describePerson(q.By),
+		ServerName: q.Name.String(), Version: jsonstring.TextOrNull(q.Version.String()), Reason: string(q.Reason),
+		Since: jsonstring.FormatTime(q.Since), By: describePerson(q.By),
 	}
 }
 

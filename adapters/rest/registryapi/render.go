@@ -83,7 +83,7 @@ func appendRecord(b []byte, r *registry.Record) []byte {
 	}
 	b = append(b, `,"statusChangedAt":`...)
 	begin := len(b)
-	b = appendTime(b, r.StatusChangedAt)
+	b = jsonstring.AppendTime(b, r.StatusChangedAt)
 	statusChangedAt := b[begin:] // of most versions all times are equal, and are formatted once
 	b = appendTimeOrCopy(append(b, `,"publishedAt":`...), r.PublishedAt, r.StatusChangedAt, statusChangedAt)
 	b = appendTimeOrCopy(append(b, `,"updatedAt":`...), r.UpdatedAt, r.StatusChangedAt, statusChangedAt)
@@ -100,7 +100,7 @@ func appendRecord(b []byte, r *registry.Record) []byte {
 func appendOrigin(b []byte, o registry.Origin) []byte {
 	b = jsonstring.Append(append(b, `,"dev.tollgate/origin":{"mirror":`...), o.Mirror)
 	b = jsonstring.Append(append(b, `,"url":`...), o.URL)
-	b = appendTime(append(b, `,"fetchedAt":`...), o.FetchedAt)
+	b = jsonstring.AppendTime(append(b, `,"fetchedAt":`...), o.FetchedAt)
 	return append(b, '}')
 }
 
@@ -116,35 +116,10 @@ func appendPending(b []byte, o *publishing.Outcome) []byte {
 	return append(b, `,"state":"pending"}}}`...)
 }
 
-// appendTimeOrCopy appends t like appendTime. formatted is the result of appendTime for known.
+// appendTimeOrCopy appends t like jsonstring.AppendTime. formatted is the result for known.
 func appendTimeOrCopy(b []byte, t, known time.Time, formatted []byte) []byte {
 	if t.Equal(known) {
 		return append(b, formatted...)
 	}
-	return appendTime(b, t)
-}
-
-// appendTime appends a time as RFC 3339 in UTC with six decimals (contract R-2). A list has
-// hundreds of times, and this is faster than time.Format.
-func appendTime(b []byte, t time.Time) []byte {
-	t = t.UTC()
-	year, month, day := t.Date()
-	hour, minute, second := t.Clock()
-	micro := t.Nanosecond() / int(time.Microsecond)
-	b = appendTwoDigits(append(b, '"'), year/100)
-	b = appendTwoDigits(b, year)
-	b = appendTwoDigits(append(b, '-'), int(month))
-	b = appendTwoDigits(append(b, '-'), day)
-	b = appendTwoDigits(append(b, 'T'), hour)
-	b = appendTwoDigits(append(b, ':'), minute)
-	b = appendTwoDigits(append(b, ':'), second)
-	b = appendTwoDigits(append(b, '.'), micro/10_000)
-	b = appendTwoDigits(b, micro/100)
-	b = appendTwoDigits(b, micro)
-	return append(b, 'Z', '"')
-}
-
-// appendTwoDigits appends the last two digits of a number.
-func appendTwoDigits(b []byte, n int) []byte {
-	return append(b, '0'+byte(n/10%10), '0'+byte(n%10))
+	return jsonstring.AppendTime(b, t)
 }

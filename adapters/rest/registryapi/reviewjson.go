@@ -3,6 +3,7 @@ package registryapi
 import (
 	"encoding/json"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/jsonstring"
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 )
@@ -54,10 +55,10 @@ func newReviewResponse(s *review.Shown) reviewResponse {
 		Kind:     string(s.Kind),
 		Document: s.Document, Replaces: s.Replaces, Diff: make([]difference, len(s.Diff)),
 		Checks:      make([]check, len(s.Checks)),
-		SubmittedBy: s.Submitter.Key, SubmittedAt: formatTime(s.SubmittedAt),
-		Policy:    textOrNull(string(s.Submitter.Policy)),
-		DecidedBy: textOrNull(s.DecidedBy), DecidedAt: timeOrNull(s.DecidedAt), Comment: textOrNull(s.Comment),
-		Rule: textOrNull(string(s.Rule)), Reason: textOrNull(s.Request.Reason), Source: textOrNull(s.Request.Source),
+		SubmittedBy: s.Submitter.Key, SubmittedAt: jsonstring.FormatTime(s.SubmittedAt),
+		Policy:    jsonstring.TextOrNull(string(s.Submitter.Policy)),
+		DecidedBy: jsonstring.TextOrNull(s.DecidedBy), DecidedAt: jsonstring.TimeOrNull(s.DecidedAt), Comment: jsonstring.TextOrNull(s.Comment),
+		Rule: jsonstring.TextOrNull(string(s.Rule)), Reason: jsonstring.TextOrNull(s.Request.Reason), Source: jsonstring.TextOrNull(s.Request.Source),
 	}
 	for i, d := range s.Diff {
 		r.Diff[i] = difference(d)

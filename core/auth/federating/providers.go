@@ -5,8 +5,6 @@ package federating
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"time"
 
@@ -240,8 +238,7 @@ func (s *Providers) hashSecret(p *company.Provider) string {
 	if err != nil { // of another key: every secret is another one
 		secret = p.Secret
 	}
-	sum := sha256.Sum256(secret)
-	return hex.EncodeToString(sum[:])
+	return audit.HashSecret(secret)
 }
 
 // Object returns a provider with the hash of its secret, for comparisons.

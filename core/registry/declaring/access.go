@@ -18,9 +18,6 @@ import (
 
 // This file has the kinds that say who may do what.
 
-// servicePrefix is what the holders of grants that are service accounts begin with.
-const servicePrefix = "service:"
-
 func (r *run) grants() kind {
 	return kind{
 		name: kindGrant, member: "grants",
@@ -53,7 +50,7 @@ func (r *run) holder(v audit.Details) (registry.Holder, error) {
 	case !r.accounts[service]:
 		return "", fault.In("service", fault.Violated("service: there is no service account with the name %.60q", service))
 	default:
-		return registry.Holder(servicePrefix + service), nil
+		return registry.ServiceHolder(service), nil
 	}
 }
 
@@ -62,7 +59,7 @@ func (r *run) grant(g *registry.GrantRecord) object {
 	fields := audit.Details{
 		"person": audit.Text(holder), "action": audit.Text(g.Action), "resource": audit.Text(g.Pattern.String()),
 	}
-	if service, ok := strings.CutPrefix(holder, servicePrefix); ok {
+	if service, ok := registry.Holder(holder).Service(); ok {
 		delete(fields, "person")
 		fields["service"] = audit.Text(service)
 	}

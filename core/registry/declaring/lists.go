@@ -2,8 +2,6 @@ package declaring
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"strings"
 	"time"
 
@@ -107,7 +105,7 @@ func checkDuration(s string) error {
 func (r *run) mirror(m *mirror.Mirror) object {
 	name, secret := m.Name, ""
 	if m.URL.Address() != m.URL.Public() {
-		secret = hashOf(m.URL.Address())
+		secret = audit.HashSecret(m.URL.Address())
 	}
 	return object{
 		Object: audit.Object{Kind: "mirror", Key: string(m.Name), Fields: present(audit.Details{
@@ -161,22 +159,13 @@ func (r *run) webhooks() kind {
 }
 
 func (r *run) webhook(w *event.Webhook, secret event.Secret) object {
-	id, hash := w.ID, ""
-	if secret != "" {
-		hash = hashOf(string(secret))
-	}
+	id := w.ID
 	return object{
 		Object: audit.Object{Kind: "webhook", Key: w.URL.String(), Fields: present(audit.Details{
 			"url": audit.Text(w.URL.String()), "events": audit.Texts(w.Events), "pattern": audit.Text(w.Pattern.String()),
-			audit.FieldSecret: audit.Text(hash),
+			audit.FieldSecret: audit.Text(audit.HashSecret(secret)),
 		})},
 		id: string(w.ID), owner: w.ManagedBy,
 		remove: func(ctx context.Context) error { return r.ports.Webhooks.Remove(ctx, id, nil) },
 	}
-}
-
-// hashOf returns the hash by which secrets are compared.
-func hashOf(secret string) string {
-	sum := sha256.Sum256([]byte(secret))
-	return hex.EncodeToString(sum[:])
 }

@@ -1,9 +1,7 @@
 package event
 
 import (
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -65,9 +63,9 @@ type Webhook struct {
 
 // Object returns the webhook as the audit log describes it: of the URL, it shows the host only.
 func (w *Webhook) Object() audit.Object {
-	secret := sha256.Sum256(append([]byte(w.URL.String()+" "), w.Secret...))
+	secret := audit.HashSecret(w.URL.String() + " " + string(w.Secret))
 	return audit.Object{Kind: "webhook", Key: string(w.ID), Fields: audit.Details{
-		"host": audit.Text(w.URL.Host()), audit.FieldSecret: audit.Text(hex.EncodeToString(secret[:])), "events": audit.Texts(w.Events),
+		"host": audit.Text(w.URL.Host()), audit.FieldSecret: audit.Text(secret), "events": audit.Texts(w.Events),
 		"pattern": audit.Text(w.Pattern.String()), "managedBy": audit.Text(w.ManagedBy),
 	}}
 }

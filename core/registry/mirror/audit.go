@@ -1,17 +1,14 @@
 package mirror
 
 import (
-	"crypto/sha256"
-
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
 // Object returns the mirror as the audit log describes it: the URL without its secret.
 func (m *Mirror) Object() audit.Object {
-	secret := sha256.Sum256([]byte(m.URL.Address()))
 	return audit.Object{Kind: "mirror", Key: string(m.Name), Fields: audit.Details{
-		"url": audit.Text(m.URL.Public()), audit.FieldSecret: audit.Text(secret[:]),
+		"url": audit.Text(m.URL.Public()), audit.FieldSecret: audit.Text(audit.HashSecret(m.URL.Address())),
 		"include":  audit.Texts(registry.PatternTexts(m.Selection.Include)),
 		"exclude":  audit.Texts(registry.PatternTexts(m.Selection.Exclude)),
 		"interval": audit.Text(m.Interval.String()), "review": audit.Text(m.Review), "lenient": audit.Flag(m.Lenient),

@@ -4,10 +4,10 @@
 package mirror
 
 import (
-	"regexp"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/fields"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 )
@@ -25,15 +25,9 @@ const (
 // Name is the name of a mirror: 1 to 40 lower-case letters, digits and hyphens.
 type Name string
 
-var nameForm = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
-
 // ParseName returns the name of a mirror. It returns fault.Invalid for a text of another form.
 func ParseName(s string) (Name, error) {
-	if !nameForm.MatchString(s) {
-		return "", fault.Newf(fault.Invalid,
-			"the name of a mirror must have 1 to 40 lower-case letters, digits and hyphens, not %.60q", s)
-	}
-	return Name(s), nil
+	return Name(s), fields.CheckNameOf("the name of a mirror", s)
 }
 
 // Review is what becomes of the documents of a mirror in a registry that lists only what was

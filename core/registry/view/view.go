@@ -3,10 +3,10 @@
 package view
 
 import (
-	"regexp"
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/fields"
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
@@ -23,28 +23,18 @@ type Name string
 // TokenName is the name of a token of a view. It has the form of a Name.
 type TokenName string
 
-var nameForm = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
-
 // ParseName returns the name of a view that operators may add. It returns fault.Invalid for a text
 // of another form and for the reserved name (contract C-30).
 func ParseName(s string) (Name, error) {
-	switch {
-	case s == All:
+	if s == All {
 		return "", fault.New(fault.Invalid, "the name of a view must not be all: that view is always there")
-	case !nameForm.MatchString(s):
-		return "", fault.Newf(fault.Invalid,
-			"the name of a view must have 1 to 40 lower-case letters, digits and hyphens, not %.60q", s)
 	}
-	return Name(s), nil
+	return Name(s), fields.CheckNameOf("the name of a view", s)
 }
 
 // ParseTokenName returns the name of a token. It returns fault.Invalid for a text of another form.
 func ParseTokenName(s string) (TokenName, error) {
-	if !nameForm.MatchString(s) {
-		return "", fault.Newf(fault.Invalid,
-			"the name of a token must have 1 to 40 lower-case letters, digits and hyphens, not %.60q", s)
-	}
-	return TokenName(s), nil
+	return TokenName(s), fields.CheckNameOf("the name of a token", s)
 }
 
 // Access is who may read a view.

@@ -1,4 +1,4 @@
-package registryapi
+package jsonstring
 
 import (
 	"testing"
@@ -14,7 +14,7 @@ func TestTimesHaveSixDecimals(t *testing.T) {
 		offset := rapid.IntRange(-12*3600, 12*3600).Draw(t, "offset")
 		at := time.Unix(seconds, rapid.Int64Range(0, 999_999_999).Draw(t, "nanoseconds")).In(time.FixedZone("", offset))
 		want := at.UTC().Format(`"2006-01-02T15:04:05.000000Z"`)
-		if got := string(appendTime(nil, at)); got != want {
+		if got := string(AppendTime(nil, at)); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	})
