@@ -5,9 +5,14 @@ package argon
 import (
 	"context"
 	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
 	"runtime"
+	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/crypto/argon2"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -123,4 +128,170 @@ func boundLength(p auth.Password) auth.Password {
 		return auth.Password{}
 	}
 	return p
+}
+
+// Config contains the settings of password hashing (contract A-12).
+type Config struct {
+	MemoryKiB   uint32 `env:"ARGON2_MEMORY_KIB" envDefault:"19456" desc:"memory of one password hash in KiB, 8 to 1048576"`
+	Iterations  uint32 `env:"ARGON2_ITERATIONS" envDefault:"2" desc:"passes over the memory of one password hash, 1 to 64"`
+	Parallelism uint8  `env:"-"` // lanes of one password hash; 0 means 1
+	Queue       int    `env:"-"` // how many hashes may wait for a core
+}
+
+// Bounds of the parameters, in the settings and in stored hashes.
+const (
+	maxMemoryKiB   = 1 << 20
+	maxIterations  = 64
+	maxParallelism = 16
+)
+
+// Validate returns an error that names the variable whose value is out of range.
+func (c Config) Validate() error { return c.hashParameters().validateCosts() }
+
+func (c Config) hashParameters() parameters {
+	return parameters{memory: c.MemoryKiB, iterations: c.Iterations, parallelism: max(c.Parallelism, 1)}
+}
+
+// parameters contains the costs of Argon2id.
+type parameters struct {
+	memory      uint32 // KiB
+	iterations  uint32
+	parallelism uint8
+}
+
+func (p parameters) validateCosts() error {
+	switch {
+	case p.iterations < 1 || p.iterations > maxIterations:
+		return fmt.Errorf("ARGON2_ITERATIONS is %d, it must be from 1 to %d", p.iterations, maxIterations)
+	case p.parallelism < 1 || p.parallelism > maxParallelism:
+		return fmt.Errorf("the parallelism is %d, it must be from 1 to %d", p.parallelism, maxParallelism)
+	case p.memory > maxMemoryKiB:
+		return fmt.Errorf("ARGON2_MEMORY_KIB is %d, it must be at most %d", p.memory, maxMemoryKiB)
+	case p.memory < 8*uint32(p.parallelism):
+		return errors.New("ARGON2_MEMORY_KIB must be at least 8")
+	}
+	return nil
+}
+
+// isWeakerThan reports whether any cost of p is lower than that of q.
+func (p parameters) isWeakerThan(q parameters) bool {
+	return p.memory < q.memory || p.iterations < q.iterations || p.parallelism < q.parallelism
+}
+
+// workFactor returns the cost of a hash: the KiB that its passes fill.
+func (p parameters) workFactor() uint64 { return uint64(p.memory) * uint64(p.iterations) }
+
+// remainingWork returns hashes that together cost about the difference between a hash with q and
+// one with p, or nothing if p costs as much. Each of them needs no more memory than a hash with q.
+func (p parameters) remainingWork(q parameters) []parameters {
+	if p.workFactor() >= q.workFactor() {
+		return nil
+	}
+	missing := q.workFactor() - p.workFactor()
+	passes, rest := missing/uint64(q.memory), missing%uint64(q.memory)
+	var hashes []parameters
+	if passes > 0 {
+		hashes = append(hashes, parameters{q.memory, uint32(passes), q.parallelism}) // at most q.iterations
+	}
+	if least := 8 * uint64(q.parallelism); rest >= least { // the minimum memory of a hash
+		hashes = append(hashes, parameters{uint32(rest), 1, q.parallelism}) // less than q.memory
+	}
+	return hashes
+}
+
+// metrics contains the metrics of the queue of hashes.
+type metrics struct {
+	hashes                  *prometheus.CounterVec
+	done, refused, canceled prometheus.Counter
+	waited, took            prometheus.Histogram
+}
+
+func newMetrics() metrics {
+	m := metrics{
+		hashes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tollgate_password_hashes_total",
+			Help: "Password hashes, by their outcome.",
+		}, []string{"outcome"}),
+		waited: newHistogram("tollgate_password_hash_wait_seconds", "How long password hashes waited for a core."),
+		took:   newHistogram("tollgate_password_hash_duration_seconds", "How long password hashes took on their core."),
+	}
+	m.done = m.hashes.WithLabelValues("done")
+	m.refused = m.hashes.WithLabelValues("refused")   // the queue was full
+	m.canceled = m.hashes.WithLabelValues("canceled") // the caller canceled while it waited
+	return m
+}
+
+func newHistogram(name, help string) prometheus.Histogram {
+	return prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: name, Help: help,
+		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+	})
+}
+
+func (m *metrics) recordHash(waited, took time.Duration) {
+	m.waited.Observe(waited.Seconds())
+	m.took.Observe(took.Seconds())
+	m.done.Inc()
+}
+
+// Measure registers metrics in r: the number of hashes by outcome, how long they waited and ran,
+// and how many wait.
+func (h *Hasher) Measure(r prometheus.Registerer) {
+	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "tollgate_password_hashes_waiting",
+		Help: "Password hashes that wait for a core.",
+	}, func() float64 { return float64(h.countWaiting()) })
+	r.MustRegister(h.metrics.hashes, h.metrics.waited, h.metrics.took, waiting)
+}
+
+// countWaiting returns how many hashes wait. The two lengths are not read at the same time, so the
+// difference may be negative for a moment.
+func (h *Hasher) countWaiting() int { return max(0, len(h.queue)-len(h.cores)) }
+
+const (
+	saltSize = 16 // bytes; RFC 9106, section 3.1
+	keySize  = 32
+
+	minSaltSize, maxSaltSize = 8, 64
+	minKeySize, maxKeySize   = 16, 64
+
+	maxEncoded = 256 // characters of an encoded hash
+)
+
+// encoded is a hash with everything that is needed to verify it. Its text is the PHC string format:
+// $argon2id$v=19$m=19456,t=2,p=1$<salt>$<key>, in base64 without padding.
+type encoded struct {
+	parameters
+	salt, key []byte
+}
+
+func (e encoded) String() string {
+	b64 := base64.RawStdEncoding
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s",
+		argon2.Version, e.memory, e.iterations, e.parallelism, b64.EncodeToString(e.salt), b64.EncodeToString(e.key))
+}
+
+func decodeHash(h auth.PasswordHash) (encoded, error) {
+	var e encoded
+	parts := strings.Split(string(h), "$")
+	if len(h) > maxEncoded || len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" {
+		return encoded{}, errors.New("the stored password hash is not an argon2id hash in the PHC string format")
+	}
+	if parts[2] != fmt.Sprintf("v=%d", argon2.Version) {
+		return encoded{}, errors.New("the stored password hash has an unknown version")
+	}
+	if _, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &e.memory, &e.iterations, &e.parallelism); err != nil {
+		return encoded{}, errors.New("the stored password hash has unreadable parameters")
+	}
+	if e.validateCosts() != nil || parts[3] != fmt.Sprintf("m=%d,t=%d,p=%d", e.memory, e.iterations, e.parallelism) {
+		return encoded{}, errors.New("the stored password hash has parameters out of range")
+	}
+	var saltErr, keyErr error
+	e.salt, saltErr = base64.RawStdEncoding.Strict().DecodeString(parts[4])
+	e.key, keyErr = base64.RawStdEncoding.Strict().DecodeString(parts[5])
+	if saltErr != nil || keyErr != nil ||
+		len(e.salt) < minSaltSize || len(e.salt) > maxSaltSize || len(e.key) < minKeySize || len(e.key) > maxKeySize {
+		return encoded{}, errors.New("the stored password hash has an unreadable salt or key")
+	}
+	return e, nil
 }

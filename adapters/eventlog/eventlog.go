@@ -4,6 +4,7 @@
 package eventlog
 
 import (
+	"io"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -167,4 +168,27 @@ func (l *Log) logSyncFailure(e mirroring.SyncFailed) {
 	}
 	l.log.WithError(e.Err).WithField("mirror", string(e.Name)).
 		Warn("another registry could not be read; what it listed before stays listed, and the next attempt follows")
+}
+
+// NewLog returns the service's log, written to w. level is a name that logrus.ParseLevel takes; any
+// other means info. format is json for JSON lines, any other means text.
+func NewLog(w io.Writer, level, format string) *logrus.Entry {
+	log := logrus.New()
+	log.SetOutput(w)
+	if parsed, err := logrus.ParseLevel(level); err == nil {
+		log.SetLevel(parsed)
+	}
+	if format == "json" {
+		log.SetFormatter(&logrus.JSONFormatter{
+			TimestampFormat: time.RFC3339Nano,
+			FieldMap: logrus.FieldMap{
+				logrus.FieldKeyMsg:   "@message",
+				logrus.FieldKeyTime:  "@timestamp",
+				logrus.FieldKeyLevel: "level",
+			},
+		})
+	} else {
+		log.SetFormatter(&logrus.TextFormatter{FullTimestamp: true})
+	}
+	return logrus.NewEntry(log)
 }

@@ -2,11 +2,13 @@ package inprocess
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"slices"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/lease"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -148,4 +150,60 @@ func (t *Throttle) newHit(of try, addend int64) counter.Hit {
 		Key: string(name), Addend: addend, Limit: t.limits[of.scope].Requests,
 		Window: w.Length, TTL: w.Length + ratelimit.ClockSkew, Left: w.End().Sub(of.now),
 	}
+}
+
+// FallbackThrottle counts in a shared throttle. While the counter store of that throttle is
+// unavailable, it counts in a local one, which counts in this process. It is safe for concurrent
+// use.
+type FallbackThrottle struct{ shared, local throttle.Throttle }
+
+// NewFallbackThrottle returns a throttle that uses shared, and local while shared is unavailable.
+func NewFallbackThrottle(shared, local throttle.Throttle) *FallbackThrottle {
+	return &FallbackThrottle{shared: shared, local: local}
+}
+
+// Try implements throttle.Throttle.
+func (f *FallbackThrottle) Try(ctx context.Context, scope throttle.Scope, key string) (throttle.Verdict, error) {
+	v, err := f.shared.Try(ctx, scope, key)
+	// a canceled call says nothing about the store
+	if !fault.Is(err, fault.Unavailable) || errors.Is(ctx.Err(), context.Canceled) {
+		return v, err
+	}
+	// the deadline of ctx may have passed; local does not block
+	v, err = f.local.Try(context.WithoutCancel(ctx), scope, key)
+	v.Local = true
+	return v, err
+}
+
+// GiveBack implements throttle.Throttle. It uses the throttle that counted the try.
+func (f *FallbackThrottle) GiveBack(ctx context.Context, scope throttle.Scope, key string, v throttle.Verdict) error {
+	if v.Local {
+		return f.local.GiveBack(ctx, scope, key, v)
+	}
+	return f.shared.GiveBack(ctx, scope, key, v)
+}
+
+// OwnStore is the counter store of the API's own limits.
+type OwnStore struct{ counter.Store }
+
+// ThrottleStores are where the API's own limits are counted.
+type ThrottleStores struct {
+	Store  OwnStore
+	Leases *lease.Leases // on Store, if instances share it; otherwise nil
+	Local  counter.Store // counts while Store is unavailable; nil without a replacement
+}
+
+// OpenThrottle returns the limits of the API. In a store that instances share, those that protect
+// no secrets are counted with leases, and all others one by one.
+func OpenThrottle(cfg ThrottleConfig, s ThrottleStores, c clock.Clock) (throttle.Throttle, error) {
+	exact, err := NewThrottle(cfg, s.Store, c)
+	if err != nil || s.Leases == nil { // counters in the process are fast and always available
+		return exact, err
+	}
+	leased := NewLeasedThrottle(exact, s.Leases, throttle.APIAddress, throttle.RegistryAddress)
+	if s.Local == nil {
+		return leased, nil
+	}
+	local, err := NewThrottle(cfg, s.Local, c)
+	return NewFallbackThrottle(leased, local), err
 }

@@ -3,9 +3,15 @@
 package iplists
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/netip"
+	"regexp"
+	"strings"
 	"sync/atomic"
 
 	"github.com/gaissmai/bart"
@@ -79,4 +85,134 @@ func (r *Reputation) Rate(_ context.Context, address netip.Addr) risk.Reputation
 		}
 	}
 	return rated
+}
+
+// Config names the lists (contract A-30).
+type Config struct {
+	Lists []string `env:"IP_REPUTATION_LISTS" desc:"files with one address or CIDR per line, # starts a comment, in the form listed=FILE,tor=FILE,proxy=FILE,hosting=FILE; a path without a class is listed; reloaded on change"`
+}
+
+// listFile is a file and the class of the addresses in it.
+type listFile struct {
+	class risk.AddressClass
+	path  string
+}
+
+// className matches the text before the = of a list. Text that does not match is part of a path.
+var className = regexp.MustCompile(`^[A-Za-z0-9_-]*$`)
+
+// Validate returns an error that names what is wrong with the setting. It reads no file.
+func (c Config) Validate() error {
+	_, err := c.parseLists()
+	return err
+}
+
+// Files returns the paths of the lists.
+func (c Config) Files() []string {
+	lists, _ := c.parseLists() // Validate has reported the error
+	files := make([]string, len(lists))
+	for i := range lists {
+		files[i] = lists[i].path
+	}
+	return files
+}
+
+// parseLists parses the setting.
+func (c Config) parseLists() ([]listFile, error) {
+	lists := make([]listFile, 0, len(c.Lists))
+	for _, entry := range c.Lists {
+		l := listFile{class: risk.Listed, path: strings.TrimSpace(entry)}
+		if name, path, ok := strings.Cut(l.path, "="); ok && className.MatchString(name) {
+			if l.class, ok = risk.ParseAddressClass(name); !ok || l.class == risk.Clean {
+				return nil, fmt.Errorf("IP_REPUTATION_LISTS: %q is not listed, tor, proxy or hosting", name)
+			}
+			l.path = strings.TrimSpace(path)
+		}
+		if l.path == "" {
+			return nil, fmt.Errorf("IP_REPUTATION_LISTS: %q names no file", entry)
+		}
+		lists = append(lists, l)
+	}
+	return lists, nil
+}
+
+const (
+	maxFile  = 256 << 20 // bytes of a list
+	maxLine  = 4096      // bytes of a line
+	maxLines = 5_000_000 // addresses and networks of a list
+)
+
+// readTable reads the list at a path.
+func readTable(path string) (*bart.Lite, error) {
+	f, err := files.Open(path, maxFile)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	table, err := parseList(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s%w", path, err)
+	}
+	return table, nil
+}
+
+// parseList parses a list. Its errors begin with a colon and the number of the line, so that the
+// caller can put the name of the file in front.
+func parseList(in io.Reader) (*bart.Lite, error) {
+	table := new(bart.Lite)
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, maxLine)
+	n, entries := 0, 0
+	for lines.Scan() {
+		n++
+		line := lines.Bytes()
+		if n == 1 {
+			line = files.TrimByteOrderMark(line) // editors on Windows add the mark
+		}
+		text, _, _ := bytes.Cut(line, []byte{'#'})
+		if text = bytes.TrimSpace(text); len(text) == 0 {
+			continue
+		}
+		if entries++; entries > maxLines {
+			return nil, fmt.Errorf(":%d: the list has more than %d addresses and networks", n, maxLines)
+		}
+		p, err := parseEntry(string(text))
+		if err != nil {
+			return nil, fmt.Errorf(":%d: %w", n, err)
+		}
+		table.Insert(p)
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return nil, fmt.Errorf(":%d: the line is longer than %d bytes", n+1, maxLine)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf(":%d: %w", n+1, err)
+	}
+	return table, nil
+}
+
+// maxShown is the maximum number of bytes of an invalid line in an error.
+const maxShown = 60
+
+// mappedBits is the length of the prefix of IPv4-mapped addresses (RFC 4291, section 2.5.5.2).
+const mappedBits = 96
+
+// parseEntry parses an address or a network. It converts IPv4-mapped addresses to IPv4.
+func parseEntry(s string) (netip.Prefix, error) {
+	wrong := fmt.Errorf("%q is neither an address nor a network (for example 203.0.113.0/24)",
+		s[:min(len(s), maxShown)])
+	if a, err := netip.ParseAddr(s); err == nil {
+		a = a.Unmap().WithZone("")
+		return netip.PrefixFrom(a, a.BitLen()), nil
+	}
+	p, err := netip.ParsePrefix(s)
+	switch {
+	case err != nil:
+		return netip.Prefix{}, wrong
+	case !p.Addr().Is4In6():
+		return p.Masked(), nil
+	case p.Bits() < mappedBits:
+		return netip.Prefix{}, wrong
+	}
+	return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-mappedBits).Masked(), nil
 }

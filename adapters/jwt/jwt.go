@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -262,4 +263,101 @@ func errInvalidToken() error {
 
 func errExpiredToken() error {
 	return fault.New(fault.Unauthenticated, "the access token has expired").WithCode(auth.CodeTokenExpired)
+}
+
+// maxVerified is the maximum number of tokens in a generation. Two generations are kept, about 10
+// MB together.
+const maxVerified = 1 << 15
+
+// digest is the SHA-256 hash of a token. No token is kept in clear text.
+type digest [sha256.Size]byte
+
+// verifiedTokens remembers tokens with a valid signature, because verifying a signature costs far
+// more than the rest of a request. It drops one generation at a time, so recently used tokens stay.
+// It is safe for concurrent use.
+type verifiedTokens struct {
+	mu         sync.RWMutex
+	young, old map[digest]secrets.TokenClaims
+	forgotten  uint64 // number of calls of forgetAll
+}
+
+func newVerifiedTokens() *verifiedTokens {
+	return &verifiedTokens{young: map[digest]secrets.TokenClaims{}}
+}
+
+// getClaims returns the claims of a token. If it is unknown, the caller may verify the token and
+// pass seen to putClaims.
+func (v *verifiedTokens) getClaims(d digest) (c secrets.TokenClaims, ok bool, seen uint64) {
+	v.mu.RLock()
+	seen = v.forgotten
+	c, ok = v.young[d]
+	if ok {
+		v.mu.RUnlock()
+		return c, true, seen
+	}
+	c, ok = v.old[d]
+	v.mu.RUnlock()
+	if ok {
+		v.putClaims(d, c, seen)
+	}
+	return c, ok, seen
+}
+
+// putClaims stores the claims of a token, unless forgetAll was called since getClaims returned
+// seen, because the key of the token may have been removed in between.
+func (v *verifiedTokens) putClaims(d digest, c secrets.TokenClaims, seen uint64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if seen != v.forgotten {
+		return
+	}
+	if len(v.young) >= maxVerified {
+		v.young, v.old = make(map[digest]secrets.TokenClaims, maxVerified/4), v.young
+	}
+	v.young[d] = c
+}
+
+func (v *verifiedTokens) forgetAll() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.young, v.old = map[digest]secrets.TokenClaims{}, nil
+	v.forgotten++
+}
+
+// Config contains the settings of access tokens (contract A-22). DataDir and TokenLife come from
+// other settings.
+type Config struct {
+	Issuer   string `env:"TOKEN_ISSUER" envDefault:"tollgate" desc:"issuer (iss) of access tokens"`
+	Audience string `env:"TOKEN_AUDIENCE" envDefault:"tollgate" desc:"audience (aud) of access tokens"`
+	KeysDir  string `env:"SIGNING_KEYS_DIR" desc:"folder of signing keys as PKCS#8 PEM files (Ed25519); the last file by name signs, all verify; default: a key is created in DATA_DIR/keys"`
+	DataDir  string `env:"-"`
+	// TokenLife is how long an access token is good, which another setting names. A key counts
+	// longer than that after it was last announced.
+	TokenLife time.Duration `env:"-"`
+}
+
+// Validate returns an error that names the variable whose value is out of range.
+func (c Config) Validate() error {
+	switch {
+	case c.Issuer == "":
+		return errors.New("TOKEN_ISSUER must not be empty")
+	case c.Audience == "":
+		return errors.New("TOKEN_AUDIENCE must not be empty")
+	case c.KeysDir == "" && c.DataDir == "":
+		return errors.New("SIGNING_KEYS_DIR must not be empty if DATA_DIR is empty")
+	}
+	return nil
+}
+
+// publicKeyTTL returns how long a key stays valid after its last announcement: longer than the life
+// of a token signed just before the next announcement, and long enough that one announcement may
+// fail.
+func (c Config) publicKeyTTL() time.Duration { return max(minKeyLife, c.TokenLife+2*announceEvery) }
+
+// keyFolder returns the folder of the keys, and whether the service may create a key in it.
+func (c Config) keyFolder() (dir string, own bool) {
+	if c.KeysDir != "" {
+		return c.KeysDir, false
+	}
+	return filepath.Join(c.DataDir, "keys"), true
 }

@@ -3,8 +3,18 @@ package keysources
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
+	"net/netip"
+	"slices"
+	"strconv"
 	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/tollgate-dev/tollgate/adapters/internal/tlsfiles"
+	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/ports/domainkeys"
 )
 
 // attemptTimeout is the time limit of one DNS question over UDP. It is shorter than the deadlines,
@@ -58,3 +68,71 @@ func isTimeout(err error) bool {
 // absoluteName returns the name with a dot at its end, so that a resolver does not try it below the
 // search domains of the system.
 func absoluteName(host string) string { return host + "." }
+
+// Config contains the settings of the proofs of domains (contract P-6, P-7).
+type Config struct {
+	Resolver string         `env:"PUBLISHER_DNS_RESOLVER" desc:"DNS server, host:port, that proofs of domains use; default: those of the system"`
+	Networks []netip.Prefix `env:"PUBLISHER_PROOF_NETWORKS" desc:"networks whose addresses a domain may have when its page with keys is read, although they are not public"`
+	CAFile   string         `env:"PUBLISHER_PROOF_CA" desc:"file of CA certificates for checking the certificate of a domain when its page with keys is read, in addition to the system's; read at the start"`
+}
+
+// Validate returns an error that names the variable whose value is malformed.
+func (c Config) Validate() error {
+	if c.Resolver != "" && !isHostPort(c.Resolver) {
+		return fmt.Errorf("PUBLISHER_DNS_RESOLVER: %q is not host:port, for example 192.0.2.1:53", c.Resolver)
+	}
+	for _, network := range c.Networks {
+		if !network.IsValid() {
+			return fmt.Errorf("PUBLISHER_PROOF_NETWORKS: %v is not a network", network)
+		}
+	}
+	return nil
+}
+
+func isHostPort(s string) bool {
+	host, port, err := net.SplitHostPort(s)
+	number, numberErr := strconv.ParseUint(port, 10, 16)
+	return err == nil && numberErr == nil && host != "" && number > 0
+}
+
+// tlsFiles returns the path of the TLS file with the name of its setting.
+func (c Config) tlsFiles() tlsfiles.ClientFiles {
+	return tlsfiles.ClientFiles{CA: tlsfiles.ClientFile{Setting: "PUBLISHER_PROOF_CA", Path: c.CAFile}}
+}
+
+// New returns the sources of keys that domains have published.
+func New(c Config) (domainkeys.Sources, error) {
+	pages, err := NewPages(c)
+	if err != nil {
+		return domainkeys.Sources{}, err
+	}
+	return domainkeys.Sources{DNS: NewTXT(c), HTTP: pages}, nil
+}
+
+// flight reads what a domain has published once for all callers that wait for it at the same time.
+type flight struct {
+	group    singleflight.Group
+	deadline time.Duration // of one read
+	read     func(ctx context.Context, d publisher.Domain) ([]string, error)
+}
+
+// join returns the result of a read that is in progress, or else of a new one. A read does not end
+// with the context of the caller that began it, because others may wait for it. A caller whose
+// context ends gets the error of the context at once.
+func (f *flight) join(ctx context.Context, d publisher.Domain) ([]string, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	result := f.group.DoChan(d.String(), func() (any, error) {
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.deadline)
+		defer cancel()
+		return f.read(bounded, d)
+	})
+	select {
+	case r := <-result:
+		texts, _ := r.Val.([]string) // nil with an error
+		return slices.Clone(texts), r.Err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}

@@ -6,13 +6,20 @@ package otlp
 import (
 	"cmp"
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/sirupsen/logrus"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
 	"go.opentelemetry.io/contrib/propagators/autoprop"
 	"go.opentelemetry.io/contrib/propagators/b3"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
@@ -21,6 +28,13 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
 // flushTimeout is how long the service waits at its end until the collector has received the queued
@@ -131,4 +145,180 @@ type manyToOne struct {
 
 func (m manyToOne) Extract(ctx context.Context, carrier propagation.TextMapCarrier) context.Context {
 	return m.taken.Extract(ctx, carrier)
+}
+
+// startSpan starts the span of a call to another system. It returns a nil span if the current call
+// is not sampled or does not exist, so that an unsampled call costs little.
+func (t Tracing) startSpan(
+	ctx context.Context, name string, attributes ...attribute.KeyValue,
+) (context.Context, trace.Span) {
+	if !trace.SpanFromContext(ctx).IsRecording() {
+		return ctx, nil
+	}
+	return t.Tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attributes...))
+}
+
+// endSpan ends a span. It records only the kind of an error, because the text may contain secrets.
+// A nil span is a no-op.
+func endSpan(span trace.Span, err error) {
+	if span == nil {
+		return
+	}
+	if err != nil {
+		kind := errorType(err)
+		span.SetAttributes(semconv.ErrorTypeKey.String(kind))
+		span.SetStatus(codes.Error, kind)
+	}
+	span.End()
+}
+
+func errorType(err error) string {
+	if f, ok := fault.As(err); ok {
+		return f.Kind.String()
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "canceled"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "deadline exceeded"
+	}
+	return fmt.Sprintf("%T", err)
+}
+
+// reportEvery is the minimum time between two log lines about spans that could not be sent.
+const reportEvery = time.Minute
+
+// reportingExporter logs failures at most once per reportEvery. The global error handler of the
+// library would write each failure to standard error. The library calls ExportSpans from one
+// goroutine.
+type reportingExporter struct {
+	sdk.SpanExporter
+	log      *logrus.Entry
+	now      func() time.Time
+	reported time.Time
+	lost     int // spans since the last log line
+}
+
+// ExportSpans implements the exporter interface. It always returns nil: spans that could not be
+// sent are dropped.
+func (e *reportingExporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
+	err := e.SpanExporter.ExportSpans(ctx, spans)
+	if err == nil {
+		return nil
+	}
+	e.lost += len(spans)
+	if now := e.now(); now.Sub(e.reported) >= reportEvery {
+		e.log.WithError(err).WithField("spans", e.lost).
+			Warn("trace spans could not be sent to the collector and are lost")
+		e.reported, e.lost = now, 0
+	}
+	return nil
+}
+
+// logHook adds the IDs of the trace and the span to log lines that have the context of a call.
+type logHook struct{}
+
+func (logHook) Levels() []logrus.Level { return logrus.AllLevels }
+
+func (logHook) Fire(e *logrus.Entry) error {
+	if e.Context == nil {
+		return nil
+	}
+	if span := trace.SpanContextFromContext(e.Context); span.IsValid() {
+		e.Data["trace_id"] = span.TraceID().String()
+		e.Data["span_id"] = span.SpanID().String()
+	}
+	return nil
+}
+
+// PluginCall creates a span for a call to a plugin, and passes the trace on to it. It is a
+// grpc.UnaryClientInterceptor.
+func (t Tracing) PluginCall( //nolint:revive // the library's signature
+	ctx context.Context, method string, request, answer any, conn *grpc.ClientConn, next grpc.UnaryInvoker,
+	options ...grpc.CallOption,
+) error {
+	method = strings.TrimPrefix(method, "/")
+	ctx, span := t.startSpan(ctx, method, semconv.RPCSystemNameGRPC, semconv.RPCMethod(method))
+	if span == nil {
+		return next(ctx, "/"+method, request, answer, conn, options...)
+	}
+	md, _ := metadata.FromOutgoingContext(ctx)
+	md = md.Copy()
+	t.Propagator.Inject(ctx, httpconn.MetadataCarrier(md))
+	err := next(metadata.NewOutgoingContext(ctx, md), "/"+method, request, answer, conn, options...)
+	span.SetAttributes(semconv.RPCResponseStatusCode(status.Code(err).String()))
+	endSpan(span, err)
+	return err
+}
+
+// Queries is a query hook that creates a span for each query. The span does not contain the text of
+// the query, because Bun writes the values into it.
+type Queries struct{ tracing Tracing }
+
+// NewQueries returns the hook, or nil if tracing is off.
+func NewQueries(t Tracing) bun.QueryHook {
+	if !t.Enabled() {
+		return nil
+	}
+	return &Queries{t}
+}
+
+// querySpan is the key of the span in the stash of a query event.
+type querySpan struct{}
+
+// BeforeQuery implements bun.QueryHook. It starts the span of a query.
+func (q *Queries) BeforeQuery(ctx context.Context, e *bun.QueryEvent) context.Context {
+	operation := e.Operation()
+	ctx, span := q.tracing.startSpan(ctx, operation, databaseSystem(e.DB), semconv.DBOperationName(operation))
+	if span == nil {
+		return ctx
+	}
+	if e.Stash == nil {
+		e.Stash = map[any]any{}
+	}
+	e.Stash[querySpan{}] = span
+	return ctx
+}
+
+// AfterQuery implements bun.QueryHook. It ends the span.
+func (q *Queries) AfterQuery(_ context.Context, e *bun.QueryEvent) {
+	span, _ := e.Stash[querySpan{}].(trace.Span)
+	err := e.Err
+	if errors.Is(err, sql.ErrNoRows) { // not a failure
+		err = nil
+	}
+	endSpan(span, err)
+}
+
+func databaseSystem(db *bun.DB) attribute.KeyValue {
+	switch db.Dialect().Name() {
+	case dialect.PG:
+		return semconv.DBSystemNamePostgreSQL
+	case dialect.SQLite:
+		return semconv.DBSystemNameSQLite
+	default:
+		return semconv.DBSystemNameOtherSQL
+	}
+}
+
+// Counters creates a span for each call to a counter store, and passes the call on.
+type Counters struct {
+	counter.Store
+	tracing Tracing
+	system  attribute.KeyValue
+}
+
+// Counters returns a store whose calls are traced. System is the kind of database, the value of
+// db.system.name in the semantic conventions.
+func (t Tracing) Counters(store counter.Store, system string) *Counters {
+	return &Counters{store, t, semconv.DBSystemNameKey.String(system)}
+}
+
+// Count implements counter.Store.
+func (c *Counters) Count(ctx context.Context, hits []counter.Hit, results []counter.Result, m counter.Mode) error {
+	name := "counters." + counter.Operation(hits, m)
+	ctx, span := c.tracing.startSpan(ctx, name, c.system, semconv.DBOperationBatchSize(len(hits)))
+	err := c.Store.Count(ctx, hits, results, m)
+	endSpan(span, err)
+	return err
 }

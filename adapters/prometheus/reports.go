@@ -2,9 +2,11 @@ package prometheus
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/lease"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
@@ -125,4 +127,52 @@ func WatchNotices(n *notices.Notifier, r prometheus.Registerer) {
 		Name: "tollgate_notices_queued",
 		Help: "Notices that wait to be sent.",
 	}, func() float64 { return float64(n.QueueLength()) }))
+}
+
+// logHook counts log lines.
+type logHook struct {
+	levels map[logrus.Level]prometheus.Counter
+}
+
+// CountLog counts the lines that log writes from now on, by level.
+func CountLog(log *logrus.Logger, r prometheus.Registerer) {
+	counts := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "tollgate_log_entries_total",
+		Help: "Lines that were logged.",
+	}, []string{"level"})
+	r.MustRegister(counts)
+	h := logHook{map[logrus.Level]prometheus.Counter{}}
+	for _, level := range logrus.AllLevels {
+		h.levels[level] = counts.WithLabelValues(level.String())
+	}
+	log.AddHook(h)
+}
+
+// Levels implements logrus.Hook.
+func (logHook) Levels() []logrus.Level { return logrus.AllLevels }
+
+// Fire implements logrus.Hook.
+func (h logHook) Fire(e *logrus.Entry) error {
+	h.levels[e.Level].Inc()
+	return nil
+}
+
+// MeasureLeases registers the metrics of leases on counters.
+func MeasureLeases(s *lease.Stats, r prometheus.Registerer) {
+	counter := func(name, help string, value func() uint64) prometheus.Collector {
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, func() float64 {
+			return float64(value())
+		})
+	}
+	r.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "tollgate_counter_lease_keys", Help: "Hot keys on whose counters this instance has a lease.",
+		}, func() float64 { return float64(s.Keys.Load()) }),
+		counter("tollgate_counter_lease_decisions_total",
+			"Decisions about hot keys that needed no call to the counter store, counted twice a second.", s.Hits.Load),
+		counter("tollgate_counter_lease_hits_taken_total", "Hits that were taken from the counter store as shares.",
+			s.Taken.Load),
+		counter("tollgate_counter_lease_hits_returned_total",
+			"Hits of shares that were given back to the counter store.", s.Given.Load),
+	)
 }

@@ -3,12 +3,17 @@ package prometheus
 import (
 	"context"
 	"net/netip"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/assessment"
+	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/auth/passkeys"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
+	"github.com/tollgate-dev/tollgate/ports/sessioncache"
+	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
 // Outcomes of logins and refreshes, except failures. The outcome of a refused login is the code of
@@ -100,4 +105,144 @@ func refreshOutcome(err error) string {
 		return refreshInvalid
 	}
 	return failureLabel(err)
+}
+
+// companiesTimeout bounds the reading of the states of providers.
+const companiesTimeout = 2 * time.Second
+
+// companies collects the states of the providers of company sign-in.
+type companies struct {
+	up   *prometheus.Desc
+	read func(context.Context) (map[company.Name]bool, error)
+}
+
+// WatchCompanies registers the states of providers, which read returns, with r.
+func WatchCompanies(read func(context.Context) (map[company.Name]bool, error), r prometheus.Registerer) {
+	r.MustRegister(companies{prometheus.NewDesc("tollgate_provider_up",
+		"0 if a provider of company sign-in did not work when it was last needed, on whichever instance, else 1.",
+		[]string{"provider"}, nil), read})
+}
+
+// Describe implements [prometheus.Collector].
+func (c companies) Describe(to chan<- *prometheus.Desc) { to <- c.up }
+
+// Collect implements [prometheus.Collector]. While the states cannot be read there are no samples.
+func (c companies) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), companiesTimeout)
+	defer cancel()
+	states, err := c.read(ctx)
+	if err != nil {
+		return
+	}
+	for name, up := range states {
+		value := 0.0
+		if up {
+			value = 1
+		}
+		to <- prometheus.MustNewConstMetric(c.up, prometheus.GaugeValue, value, string(name))
+	}
+}
+
+// SessionCache counts the hits and misses of a session cache, and passes the calls on.
+type SessionCache struct {
+	sessioncache.Cache
+	copies  prometheus.Counter
+	records prometheus.Counter
+}
+
+// NewSessionCache returns a cache whose hits and misses are counted.
+func NewSessionCache(c sessioncache.Cache, r prometheus.Registerer) *SessionCache {
+	checks := newLabelCounters(r, prometheus.CounterOpts{
+		Name: "tollgate_session_checks_total",
+		Help: "Checks of the session of an access token, by where the session was read.",
+	}, "source", "copy", "records")
+	return &SessionCache{Cache: c, copies: checks["copy"], records: checks["records"]}
+}
+
+// Get implements sessioncache.Cache. After a miss the caller reads the session from the database.
+func (c *SessionCache) Get(ctx context.Context, id auth.SessionID) (auth.Session, bool) {
+	s, found := c.Cache.Get(ctx, id)
+	if found {
+		c.copies.Inc()
+	} else {
+		c.records.Inc()
+	}
+	return s, found
+}
+
+// Throttle counts the tries that a limit of the API itself refuses, and passes the calls on.
+type Throttle struct {
+	throttle.Throttle
+	refused map[throttle.Scope]prometheus.Counter
+}
+
+// NewThrottle returns a throttle whose refusals are counted.
+func NewThrottle(t throttle.Throttle, r prometheus.Registerer) *Throttle {
+	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "tollgate_throttled_total",
+		Help: "Tries that a limit of the API itself refused.",
+	}, []string{"scope"})
+	r.MustRegister(refused)
+	counted := &Throttle{Throttle: t, refused: map[throttle.Scope]prometheus.Counter{}}
+	for _, scope := range []throttle.Scope{
+		throttle.AuthAddress, throttle.APIAddress, throttle.RegistryAddress, throttle.LargeBodies, throttle.StepUpUser,
+		throttle.NoticeUser, throttle.ResetAddress, throttle.SignInAccount,
+		throttle.RefusalUser, throttle.PublisherAddress, throttle.PublisherDomain,
+	} {
+		counted.refused[scope] = refused.WithLabelValues(string(scope))
+	}
+	return counted
+}
+
+// Try implements throttle.Throttle and counts refusals.
+func (t *Throttle) Try(ctx context.Context, scope throttle.Scope, key string) (throttle.Verdict, error) {
+	v, err := t.Throttle.Try(ctx, scope, key)
+	if err == nil && !v.Allowed {
+		if refused, known := t.refused[scope]; known {
+			refused.Inc()
+		}
+	}
+	return v, err
+}
+
+// historyMetrics are the metrics of the score of the history next to that of the points.
+type historyMetrics struct {
+	points, history prometheus.Observer
+	difference      prometheus.Histogram
+	silent          labelCounters
+}
+
+func newHistoryMetrics(r prometheus.Registerer) historyMetrics {
+	scores := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "tollgate_login_score",
+		Help:    "Scores of logins that started a session and have a score of the history, by scorer, 0 to 100.",
+		Buckets: prometheus.LinearBuckets(10, 10, 10),
+	}, []string{"scorer"})
+	m := historyMetrics{
+		points: scores.WithLabelValues("points"), history: scores.WithLabelValues("history"),
+		difference: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "tollgate_login_score_difference",
+			Help:    "Score of the history minus score of the points of a login, -100 to 100.",
+			Buckets: prometheus.LinearBuckets(-100, 20, 11),
+		}),
+		silent: newLabelCounters(r, prometheus.CounterOpts{
+			Name: "tollgate_login_history_silent_total",
+			Help: "Logins that started a session and have no score of the history, by reason.",
+		}, "reason", assessment.SilentInstallation, assessment.SilentPerson, assessment.SilentUnread),
+	}
+	r.MustRegister(scores, m.difference)
+	return m
+}
+
+// observe counts what an event says about the history.
+func (m historyMetrics) observe(h assessment.HistoryEvaluation) {
+	switch {
+	case h.Mode == "": // off
+	case h.Silent != "":
+		m.silent.increment(h.Silent)
+	default:
+		m.points.Observe(float64(h.PointsScore))
+		m.history.Observe(float64(h.Score))
+		m.difference.Observe(float64(h.Score - h.PointsScore))
+	}
 }

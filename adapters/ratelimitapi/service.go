@@ -2,6 +2,8 @@ package ratelimitapi
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"time"
 
 	ratelimitpb "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
@@ -9,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	grpcstatus "google.golang.org/grpc/status"
 
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/requestid"
@@ -80,4 +83,46 @@ func (s *service) ShouldRateLimit(
 	answer := newResponse(&d, s.headers.fields(m, &d))
 	answer.DynamicMetadata = newStruct(s.newMetadata(m, &d))
 	return answer, nil
+}
+
+// refusal is an error response of both transports.
+type refusal struct {
+	grpc    codes.Code
+	http    int
+	message string
+}
+
+// classifyError maps an error to a response (contract L-26, L-27). It is the only such mapping. The
+// response does not contain the cause of an internal error.
+func classifyError(err error) refusal {
+	f, ok := fault.As(err)
+	if !ok {
+		return classifyUnknown(err)
+	}
+	switch f.Kind {
+	case fault.Invalid:
+		return refusal{codes.InvalidArgument, http.StatusBadRequest, f.Message}
+	case fault.Exhausted:
+		return refusal{codes.ResourceExhausted, http.StatusServiceUnavailable, f.Message}
+	case fault.Unavailable:
+		if f.Code == decide.CodeNoConfiguration {
+			return refusal{codes.FailedPrecondition, http.StatusServiceUnavailable, f.Message}
+		}
+		return refusal{codes.Unavailable, http.StatusServiceUnavailable, f.Message}
+	default:
+		return refusal{codes.Internal, http.StatusInternalServerError, "internal error"}
+	}
+}
+
+// classifyUnknown maps an error that is not a fault. Its deadline is the deadline of the call. The
+// deadline in a fault may be one of the service, for example KVSTORE_TIMEOUT.
+func classifyUnknown(err error) refusal {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return refusal{codes.Canceled, http.StatusServiceUnavailable, "the call was canceled"}
+	case errors.Is(err, context.DeadlineExceeded):
+		return refusal{codes.DeadlineExceeded, http.StatusServiceUnavailable, "the call's deadline has passed"}
+	default:
+		return refusal{codes.Internal, http.StatusInternalServerError, "internal error"}
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/files"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/plugins/sdk/publicdial"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
@@ -79,4 +80,17 @@ func readDocument(ctx context.Context, c *client, address string) ([]byte, error
 		err = limitError(fmt.Sprintf("the document is larger than %d bytes", maxDocumentBytes))
 	}
 	return raw, err
+}
+
+// ReadDocument returns the server document in a file, without a byte order mark. A file may begin
+// with the mark (RFC 8259, 8.1), but a request may not.
+func ReadDocument(r io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxRecord+1))
+	if err != nil {
+		return nil, err // the error names the file
+	}
+	if len(text) > maxRecord {
+		return nil, errors.New("the document is larger than 1 MiB")
+	}
+	return files.TrimByteOrderMark(text), nil
 }

@@ -2,16 +2,22 @@ package rest
 
 import (
 	"bytes"
+	"context"
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
+	"github.com/tollgate-dev/tollgate/adapters/internal/pause"
+	"github.com/tollgate-dev/tollgate/adapters/internal/socket"
 	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
+	"github.com/tollgate-dev/tollgate/core/auth"
 )
 
 // fieldRequestID is the field of the request id in log lines and spans.
@@ -210,4 +216,58 @@ func IsJSON(contentType string) bool {
 	media = strings.ToLower(strings.TrimSpace(media))
 	return media == "application/json" ||
 		strings.HasPrefix(media, "application/") && strings.HasSuffix(media, "+json")
+}
+
+// The names of the cookie with the device token (contract A-37). Browsers accept a name with the
+// prefix __Secure- only over TLS, so that no one who reads or writes plain HTTP of a sibling domain
+// can put another value in its place (RFC 6265bis, 4.1.3.1).
+const (
+	secureDeviceCookie = "__Secure-tollgate_device"
+	plainDeviceCookie  = "tollgate_device" // over plain HTTP, and from versions that had no other name
+)
+
+// DeviceCookieName returns the name of the cookie for a device token in the response to a request.
+func DeviceCookieName(c *fiber.Ctx) string {
+	if Secure(c) {
+		return secureDeviceCookie
+	}
+	return plainDeviceCookie
+}
+
+// DeviceCookie returns the device token in the cookies of a request; empty without one. The plain
+// name counts only without the other one.
+func DeviceCookie(c *fiber.Ctx) auth.DeviceSecret {
+	token := c.Cookies(secureDeviceCookie)
+	if token == "" {
+		token = c.Cookies(plainDeviceCookie)
+	}
+	return auth.DeviceSecret(strings.Clone(token))
+}
+
+// clientInterval is how often WatchClient looks whether the client is there.
+const clientInterval = 250 * time.Millisecond
+
+// WatchClient returns the context of a request, which ends when the client closes its connection,
+// and a function that ends the watch. The handler must call it before it returns. It is for
+// requests that may wait for long: the server itself notices the end of a connection only when it
+// writes.
+func WatchClient(c *fiber.Ctx) (ctx context.Context, end func()) {
+	ctx, cancel := context.WithCancel(c.UserContext())
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		cancelWhenGone(ctx, c.Context().Conn(), cancel)
+	}()
+	return ctx, func() {
+		cancel()
+		<-stopped
+	}
+}
+
+func cancelWhenGone(ctx context.Context, conn net.Conn, gone context.CancelFunc) {
+	for pause.For(ctx, clientInterval) {
+		if socket.Peek(conn) == socket.Closed {
+			gone()
+		}
+	}
 }

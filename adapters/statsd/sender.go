@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -97,3 +100,80 @@ func (l lineWriter) Close() error {
 	}
 	return nil
 }
+
+// Config contains the settings for sending statistics.
+type Config struct {
+	Daemon         bool          `env:"USE_METRICSD" envDefault:"true" desc:"send statistics to a metrics daemon (statsd); false writes them to standard output, unless USE_TAGGED_METRICSD or USE_PROMETHEUS is true"`
+	Tagged         bool          `env:"USE_TAGGED_METRICSD" envDefault:"false" desc:"send statistics in the tagged form (DogStatsD), regardless of USE_METRICSD"`
+	Host           string        `env:"METRICSD_HOST" envDefault:"localhost" desc:"host of the metrics daemon"`
+	Port           int           `env:"METRICSD_PORT" envDefault:"8125" desc:"port of the metrics daemon"`
+	Protocol       string        `env:"METRICSD_PROTOCOL" envDefault:"udp" desc:"protocol to the metrics daemon: udp or tcp. The default is tcp if the daemon is set by USE_STATSD, STATSD_HOST or STATSD_PORT, the names of the Envoy rate limit service; USE_TAGGED_METRICSD always uses udp"`
+	FlushInterval  time.Duration `env:"STATS_FLUSH_INTERVAL" envDefault:"10s" desc:"how often statistics are sent, 10ms to 30m"`
+	ExtraTags      []string      `env:"EXTRA_TAGS" desc:"tags of all statistics that are sent or written, in the form k1:v1,k2:v2"`
+	MogrifierNames []string      `env:"TAGGED_METRICSD_MOGRIFIERS" desc:"names of mogrifiers, first match wins; each has TAGGED_METRICSD_MOGRIFIER_<NAME>_PATTERN, _NAME and _TAGS"`
+	Entity         string        `env:"DD_ENTITY_ID" desc:"tag dd.internal.entity_id of the tagged form: the pod, whose tags Datadog then adds"`
+	Env            string        `env:"DD_ENV" desc:"tag env of the tagged form"`
+	Service        string        `env:"DD_SERVICE" desc:"tag service of the tagged form"`
+	Version        string        `env:"DD_VERSION" desc:"tag version of the tagged form"`
+
+	// Mogrifiers contains the variables of each name in MogrifierNames.
+	Mogrifiers []MogrifierConfig `env:"-"`
+}
+
+// Bounds of FlushInterval. Statistics of a key without new hits are kept for at least an hour, so
+// they are always sent before they are removed.
+const (
+	MinFlushInterval = 10 * time.Millisecond
+	MaxFlushInterval = 30 * time.Minute
+)
+
+// ReadMogrifiers reads the variables of the mogrifiers in MogrifierNames. The function lookup
+// returns the value of a variable, or an empty string.
+func (c *Config) ReadMogrifiers(lookup func(variable string) string) {
+	c.Mogrifiers = nil
+	for _, name := range c.MogrifierNames {
+		c.Mogrifiers = append(c.Mogrifiers, readMogrifier(name, lookup))
+	}
+}
+
+// Validate returns an error that names the first malformed setting.
+func (c Config) Validate() error {
+	switch {
+	case c.Host == "":
+		return fmt.Errorf("METRICSD_HOST: must not be empty")
+	case c.Port < 1 || c.Port > 65535:
+		return fmt.Errorf("METRICSD_PORT: must be a port from 1 to 65535, not %d", c.Port)
+	case !slices.Contains([]string{"udp", "udp4", "udp6", "tcp", "tcp4", "tcp6"}, c.Protocol):
+		return fmt.Errorf("METRICSD_PROTOCOL: must be udp or tcp, not %q", c.Protocol)
+	case c.FlushInterval < MinFlushInterval || c.FlushInterval > MaxFlushInterval:
+		return fmt.Errorf("STATS_FLUSH_INTERVAL: must be %v to %v, not %v", MinFlushInterval, MaxFlushInterval, c.FlushInterval)
+	}
+	if _, err := parseTags(c.ExtraTags); err != nil {
+		return fmt.Errorf("EXTRA_TAGS: %w", err)
+	}
+	_, err := newMogrifiers(c.Mogrifiers)
+	return err
+}
+
+// ToDaemon reports whether statistics are sent to a metrics daemon, in the plain or the tagged
+// form.
+func (c Config) ToDaemon() bool { return c.Daemon || c.Tagged }
+
+// UsesTCP reports whether the metrics daemon, if any, is reached over TCP. The tagged form always
+// uses UDP.
+func (c Config) UsesTCP() bool { return !c.Tagged && strings.HasPrefix(c.Protocol, "tcp") }
+
+// datadogTags returns the tags that the Datadog libraries add to all statistics.
+func (c Config) datadogTags() []statsd.Tag {
+	var tags []statsd.Tag
+	for _, tag := range []statsd.Tag{
+		{"dd.internal.entity_id", c.Entity}, {"env", c.Env}, {"service", c.Service}, {"version", c.Version},
+	} {
+		if tag[1] != "" {
+			tags = append(tags, tag)
+		}
+	}
+	return tags
+}
+
+func (c Config) daemonAddress() string { return net.JoinHostPort(c.Host, strconv.Itoa(c.Port)) }

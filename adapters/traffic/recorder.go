@@ -3,7 +3,9 @@ package traffic
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 
+	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -249,3 +252,100 @@ func NewCounts(r prometheus.Registerer) *Counts {
 }
 
 func (c *Counts) add(outcome string, n int) { c.byOutcome[outcome].Add(float64(n)) }
+
+// Config contains the settings of a recording.
+type Config struct {
+	File     string  `env:"RATELIMIT_RECORD" desc:"file to which sampled requests are recorded, for 'tollgate ratelimit simulate'; of one instance only; not set = none"`
+	Sample   float64 `env:"RATELIMIT_RECORD_SAMPLE" envDefault:"0.01" desc:"part of the keys whose requests are recorded, more than 0 and at most 1; a key is a domain and a first descriptor"`
+	MaxBytes int64   `env:"RATELIMIT_RECORD_MAX_BYTES" envDefault:"104857600" desc:"size at which the recording is renamed to FILE.1, in place of an earlier one, and a new file begins"`
+	Hash     bool    `env:"RATELIMIT_RECORD_HASH" envDefault:"false" desc:"record a keyed hash of each value, the same after a restart; 'tollgate ratelimit' then needs SECRET_KEY"`
+}
+
+// On reports whether requests are recorded.
+func (c Config) On() bool { return c.File != "" }
+
+// Validate returns an error that begins with the name of the first setting that is out of range.
+func (c Config) Validate() error {
+	if !(c.Sample > 0 && c.Sample <= 1) {
+		return fmt.Errorf("RATELIMIT_RECORD_SAMPLE: %v is not more than 0 and at most 1", c.Sample)
+	}
+	if c.MaxBytes < 1 {
+		return fmt.Errorf("RATELIMIT_RECORD_MAX_BYTES: %d is not at least 1", c.MaxBytes)
+	}
+	return nil
+}
+
+// threshold returns the hash below which a key is in the sample, and whether all keys are.
+func (c Config) threshold() (below uint64, all bool) {
+	if c.Sample >= 1 {
+		return 0, true
+	}
+	return uint64(c.Sample * math.MaxUint64), false
+}
+
+// Sources are the dependencies of a recording.
+type Sources struct {
+	Root    auth.RootSecret // of the hashes of values
+	Clock   clock.Clock
+	Metrics prometheus.Registerer
+	Log     *logrus.Entry
+}
+
+// Open returns what decides rate limit calls: the function itself, or a Recorder around it if
+// RATELIMIT_RECORD is set. The cleanup ends the recording.
+func Open(c Config, decides decide.Func, s Sources) (decide.Func, func(), error) {
+	counts := NewCounts(s.Metrics)
+	if !c.On() {
+		return decides, func() {}, nil
+	}
+	ports := Ports{Clock: s.Clock, Log: s.Log}
+	if c.Hash {
+		key, err := s.Root.Derive("recorded rate limit requests")
+		if err != nil {
+			return nil, nil, errors.New(
+				"RATELIMIT_RECORD_HASH: set SECRET_KEY to at least 32 characters: without the database there is no other secret")
+		}
+		ports.Sum = key.Sum
+	}
+	r, err := New(c, decides, counts, ports)
+	if err != nil {
+		return nil, nil, err
+	}
+	return r.Decide, r.Close, nil
+}
+
+// sample says which requests are recorded.
+type sample struct {
+	below uint64 // the hashes in the sample
+	all   bool
+}
+
+// has reports whether a request is in the sample. It depends on the domain and the first descriptor
+// only, and is the same on all instances and after a restart, so that either all requests of a key
+// are recorded or not (contract L-61).
+func (s sample) has(r *ratelimit.Request) bool {
+	return s.all || len(r.Descriptors) > 0 && hashKey(r) < s.below
+}
+
+// hashKey returns a hash of the domain and the first descriptor of a request: FNV-1a, whose bits
+// are mixed at the end by the finalizer of MurmurHash3, because the upper bits of the hashes of
+// short texts are alike.
+func hashKey(r *ratelimit.Request) uint64 {
+	h := hashText(14695981039346656037, string(r.Domain))
+	for i := range r.Descriptors[0].Entries {
+		e := &r.Descriptors[0].Entries[i]
+		h = hashText(hashText(h, e.Key), e.Value)
+	}
+	h = (h ^ h>>33) * 0xff51afd7ed558ccd
+	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
+}
+
+// hashText adds a text and its end to a hash. UTF-8 has no byte 0xff.
+func hashText(h uint64, s string) uint64 {
+	const prime = 1099511628211
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * prime
+	}
+	return (h ^ 0xff) * prime
+}

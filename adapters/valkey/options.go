@@ -1,17 +1,24 @@
 package valkey
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"math/bits"
 	"net"
+	"net/url"
 	"runtime"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/sirupsen/logrus"
 	"github.com/valkey-io/valkey-go"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/deadline"
 	"github.com/tollgate-dev/tollgate/adapters/internal/tlsfiles"
+	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
 const (
@@ -113,3 +120,120 @@ func (c Config) tlsFiles() tlsfiles.ClientFiles {
 		AnyHost: c.TLSSkipVerification,
 	}
 }
+
+// defaultPort is used if a URL has no port.
+const defaultPort = "6379"
+
+// parseURL parses a URL with the scheme redis, rediss, valkey or valkeys, which may contain user,
+// password and database number, or with the scheme unix and the path of a socket. The query may
+// contain ?username=, ?password= and ?db=; the other parts of the URL take precedence.
+func (c Config) parseURL(s string) (target, error) {
+	u, err := url.Parse(s)
+	if err != nil {
+		// the cause would repeat the URL, which may contain a password
+		return target{}, c.invalidSetting("URL", "is not a URL")
+	}
+	query := u.Query()
+	t := target{auth: credentials{username: query.Get("username"), password: query.Get("password")}}
+	if name := u.User.Username(); name != "" {
+		t.auth.username = name
+	}
+	if password, ok := u.User.Password(); ok {
+		t.auth.password = password
+	}
+	switch u.Scheme {
+	case "redis", "valkey":
+	case "rediss", "valkeys":
+		t.tls = true
+	case "unix":
+		return c.parseSocket(u, t)
+	default:
+		return target{}, c.invalidSetting("URL", "has a scheme that is not redis, rediss, valkey, valkeys or unix")
+	}
+	address := net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), defaultPort))
+	if !validAddress(address) {
+		return target{}, c.invalidSetting("URL", "must name a host, and a port from 1 to 65535")
+	}
+	t.addresses = []string{address}
+	t.database, err = c.parseDatabase(cmp.Or(strings.Trim(u.Path, "/"), query.Get("db")))
+	return t, err
+}
+
+func (c Config) parseSocket(u *url.URL, t target) (target, error) {
+	path := u.Host + u.Path
+	if u.User != nil { // unix://user:password@/path
+		path = u.Path
+	}
+	if path == "" {
+		return target{}, c.invalidSetting("URL", "must name the socket's path")
+	}
+	t.addresses, t.unix = []string{path}, true
+	var err error
+	t.database, err = c.parseDatabase(u.Query().Get("db"))
+	return t, err
+}
+
+func (c Config) parseDatabase(s string) (int, error) {
+	if s == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(s, 10, 16)
+	if err != nil {
+		return 0, c.invalidSetting("URL", "must have a number from 0 to 65535 as its database")
+	}
+	return int(n), nil
+}
+
+// Pair counts per-second limits in one store and all other limits in another (KVSTORE_PERSECOND).
+// A call in the mode AllOrNone that needs both stores is not atomic: it first reads both, with the
+// effect on contract L-10 that contract L-42 describes.
+type Pair struct {
+	second, other counter.Store
+	deadlines     *deadline.Source
+}
+
+// NewPair returns a store that sends hits with a window of a second to second, and all others to
+// other. All calls for the hits of a request together have the timeout.
+func NewPair(second, other counter.Store, timeout time.Duration) *Pair {
+	return &Pair{second, other, deadline.NewSource(timeout)}
+}
+
+// Count implements counter.Store. It calls both stores at the same time.
+func (p *Pair) Count(ctx context.Context, hits []counter.Hit, results []counter.Result, m counter.Mode) error {
+	b := batch{hits, results}
+	if err := b.validate(); err != nil || len(hits) == 0 {
+		return err
+	}
+	var seconds, others []int
+	for i := range hits {
+		if isPerSecond(&hits[i]) {
+			seconds = append(seconds, i)
+		} else {
+			others = append(others, i)
+		}
+	}
+	if len(seconds) == 0 || len(others) == 0 {
+		return p.countInOne(ctx, b, m)
+	}
+	g := groups{b, [][]int{seconds, others}, 2, p.countInOne}
+	ctx = p.deadlines.Bound(ctx)
+	if m == counter.AllOrNone {
+		return g.countAllOrNone(ctx)
+	}
+	return g.countEach(ctx, m)
+}
+
+// countInOne counts hits of one store.
+func (p *Pair) countInOne(ctx context.Context, b batch, m counter.Mode) error {
+	if isPerSecond(&b.hits[0]) {
+		return p.second.Count(ctx, b.hits, b.results, m)
+	}
+	return p.other.Count(ctx, b.hits, b.results, m)
+}
+
+// Ping implements counter.Store. It fails if either store does not answer.
+func (p *Pair) Ping(ctx context.Context) error {
+	return errors.Join(p.second.Ping(ctx), p.other.Ping(ctx))
+}
+
+func isPerSecond(h *counter.Hit) bool { return h.Window == time.Second }

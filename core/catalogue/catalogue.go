@@ -106,3 +106,55 @@ func sameNames(a, b []string) bool {
 	slices.Sort(b)
 	return slices.Equal(a, b)
 }
+
+var callbackForm = regexp.MustCompile(`^[A-Za-z_$.][A-Za-z0-9_$.]{0,63}$`)
+
+// ParseCallback returns the name of the function that a JSONP answer calls. An empty name means no
+// callback. It returns fault.Invalid unless the name has 1 to 64 letters, digits, "_", "$" and ".",
+// the first not a digit (contract M-7).
+func ParseCallback(s string) (string, error) {
+	if s != "" && !callbackForm.MatchString(s) {
+		return "", fault.New(fault.Invalid,
+			"callback must have 1 to 64 letters, digits, \"_\", \"$\" and \".\", and must not begin with a digit")
+	}
+	return s, nil
+}
+
+// Matches reports whether a path below the API root is a call of the method: the same segments, any
+// text in place of a parameter, and json or xml in place of the format.
+func (m Method) Matches(path string) bool {
+	if template, ok := strings.CutSuffix(m.Path, ".{format}"); ok {
+		dot := strings.LastIndexByte(path, '.')
+		return dot >= 0 && (path[dot+1:] == "json" || path[dot+1:] == "xml") && matchTemplate(template, path[:dot])
+	}
+	return matchTemplate(m.Path, path)
+}
+
+// matchTemplate reports whether a path has the segments of a template.
+func matchTemplate(template, path string) bool {
+	want, got := strings.Split(template, "/"), strings.Split(path, "/")
+	if len(want) != len(got) {
+		return false
+	}
+	for i, w := range want {
+		parameter := strings.HasPrefix(w, "{") && strings.HasSuffix(w, "}")
+		if parameter && got[i] == "" || !parameter && w != got[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// Find returns the method that a path below the API root is a call of, or false when no method
+// matches. If several methods match, it returns the one with the fewest parameters, so that
+// /buildings/list.json is the list and not the building "list".
+func Find(methods []Method, path string) (Method, bool) {
+	var found Method
+	ok := false
+	for _, m := range methods {
+		if m.Matches(path) && (!ok || len(m.Parameters) < len(found.Parameters)) {
+			found, ok = m, true
+		}
+	}
+	return found, ok
+}

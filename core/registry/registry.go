@@ -3,7 +3,15 @@
 // cases, which call the ports.
 package registry
 
-import "time"
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
+)
 
 // Release is what the registry records of a published version, besides its document. Times are UTC
 // with microsecond precision.
@@ -34,3 +42,49 @@ type Edition struct {
 
 // MaxVersions is the greatest number of versions of one server (contract R-25).
 const MaxVersions = 10_000
+
+// AppliedState is the last state of a file that an owner has applied.
+type AppliedState struct {
+	Owner   string // as the objects that it manages name it
+	ApplyID string // in the events of the changes
+	By      string // the actor (audit.Actor); empty for a local operator command
+	At      time.Time
+	Objects []audit.Object // those that the owner has managed since, without secrets
+}
+
+// Check is a condition on a stored object. The use case that changes the object checks it in its
+// transaction. current is nil if the object does not exist. The error ends the change.
+type Check[T any] func(current *T) error
+
+// Permit returns the error of the check; nil without one.
+func (c Check[T]) Permit(current *T) error {
+	if c == nil {
+		return nil
+	}
+	return c(current)
+}
+
+// CheckByHand returns fault.Conflict for a change by hand of an object that a file manages, whose
+// owner is manager; empty without one. The detail managedBy is the owner. otherwise ends the sentence
+// with another way, or is empty.
+func CheckByHand(manager, otherwise string) error {
+	if manager == "" {
+		return nil
+	}
+	return fault.Newf(fault.Conflict, "the file of %s manages this: change it there%s", manager, otherwise).
+		WithDetail("managedBy", jsonvalue.Text(manager))
+}
+
+// FindIn returns the first object of a list that matches; otherwise nil.
+func FindIn[T any](list []T, matches func(*T) bool) *T {
+	for i := range list {
+		if matches(&list[i]) {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// IsText reports whether every store can hold and search a value: it is valid UTF-8 without NUL
+// (contract O-11).
+func IsText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }

@@ -1,3 +1,6 @@
+// Command pkg-cargo is the ownership plugin for registry type "cargo": a version of a crate claims
+// a server with the token "mcp-name: NAME" in its readme (contract R-57). The plugin reads only
+// metadata and the readme, and does not download crates.
 package main
 
 import (
@@ -5,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"os"
 	"regexp"
 	"strings"
 
@@ -177,3 +181,5 @@ func ignoreMissing(err error) error {
 func cratePath(c sdk.Claim) string { return "api/v1/crates/" + url.PathEscape(c.Identifier) }
 
 func versionPath(c sdk.Claim) string { return cratePath(c) + "/" + url.PathEscape(c.Version) }
+
+func main() { os.Exit(sdk.RunOwnership(openRegistry(os.Getenv))) }

@@ -1,3 +1,11 @@
+// Command pkg-mcpb is the ownership plugin for registry type "mcpb", MCPB files. The identifier is
+// the file's https URL, and the plugin checks that the file there has the SHA-256 checksum of the
+// server document (contract R-57). It computes the checksum while it downloads, up to
+// MCPB_MAX_BYTES (64 MiB), and does not store or open the file.
+//
+// The allowed files are releases and packages of github.com and gitlab.com, and files below a base
+// URL of TOLLGATE_PACKAGE_REGISTRIES. The plugin follows no redirect to another host, except from
+// github.com and gitlab.com to the known hosts where they store files, at public addresses only.
 package main
 
 import (
@@ -8,6 +16,9 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"os"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
@@ -131,4 +142,71 @@ func shortenURL(address string) string {
 		return strings.ToValidUTF8(address[:maxShown], "") + "…"
 	}
 	return address
+}
+
+func main() { os.Exit(sdk.RunOwnership(openBundles(os.Getenv))) }
+
+func openBundles(environment func(string) string) (bundles, error) {
+	most, err := parseMaxBytes(environment(maxBytesVariable))
+	if err != nil {
+		return bundles{}, err
+	}
+	hosts := publicHosts()
+	var bases []string
+	for _, h := range hosts {
+		bases = append(bases, h.base)
+	}
+	client, err := registryclient.Open(registryclient.Config{Defaults: bases, Environment: environment})
+	if err != nil {
+		return bundles{}, err
+	}
+	return bundles{client: client, hosts: hosts, maxBytes: most}, nil
+}
+
+// maxBytesVariable is the environment variable with the size limit of a file; its default is
+// [defaultMaxBytes].
+const maxBytesVariable = "MCPB_MAX_BYTES"
+
+const (
+	defaultMaxBytes = 64 << 20
+	largestMaxBytes = 1 << 30
+)
+
+// parseMaxBytes returns the size limit of a file. It returns an error unless the value is empty or
+// 1 byte to 1 GiB.
+func parseMaxBytes(value string) (int64, error) {
+	if value == "" {
+		return defaultMaxBytes, nil
+	}
+	most, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || most < 1 || most > largestMaxBytes {
+		return 0, fmt.Errorf("%s is %q, it must be a number of bytes from 1 to %d", maxBytesVariable, value,
+			largestMaxBytes)
+	}
+	return most, nil
+}
+
+// publicHost is a host that is allowed without configuration.
+type publicHost struct {
+	base   string         // its base URL
+	paths  *regexp.Regexp // matches the escaped paths of the files that it serves
+	stores []string       // the hosts that it redirects to for files
+}
+
+// publicHosts returns the hosts that are allowed without configuration: release downloads of
+// GitHub; release downloads, package files and generic packages of GitLab.
+func publicHosts() []publicHost {
+	return []publicHost{
+		{
+			base:   "https://github.com",
+			paths:  regexp.MustCompile(`^/[^/]+/[^/]+/releases/download/[^/]+/[^/]+$`),
+			stores: []string{"release-assets.githubusercontent.com", "objects.githubusercontent.com"},
+		},
+		{
+			base: "https://gitlab.com",
+			paths: regexp.MustCompile(`^/[^/]+(/[^/]+)+/-/(releases/[^/]+/downloads/.+|package_files/[0-9]+/download)$` +
+				`|^/api/v4/projects/[^/]+/packages/generic/[^/]+/[^/]+/[^/]+$`),
+			stores: []string{"cdn.artifacts.gitlab-static.net"},
+		},
+	}
 }

@@ -1,3 +1,6 @@
+// Command pkg-npm is the ownership plugin for registry type "npm": a version of a package claims a
+// server with the field mcpName of its package.json (contract R-57). The plugin reads only metadata
+// and does not download packages.
 package main
 
 import (
@@ -5,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"os"
 	"regexp"
 	"strings"
 
@@ -150,3 +154,5 @@ func (m manifest) checkClaim(c sdk.Claim) error {
 			c.Identifier, c.Version, name, c.ServerName)
 	}
 }
+
+func main() { os.Exit(sdk.RunOwnership(openRegistry(os.Getenv))) }

@@ -1,9 +1,13 @@
+// Command pkg-pypi is the ownership plugin for registry type "pypi": a version of a package claims
+// a server with the token "mcp-name: NAME" in its description (contract R-57). The plugin reads
+// only metadata and does not download packages.
 package main
 
 import (
 	"context"
 	"fmt"
 	"net/url"
+	"os"
 	"regexp"
 
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
@@ -103,3 +107,5 @@ func refuseMissing(ctx context.Context, base *registryclient.Base, project strin
 	return sdk.Refuse("PyPI package %q has no version %q: publish it, or correct the version in the server document",
 		c.Identifier, c.Version)
 }
+
+func main() { os.Exit(sdk.RunOwnership(openRegistry(os.Getenv))) }

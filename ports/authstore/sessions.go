@@ -2,6 +2,7 @@ package authstore
 
 import (
 	"context"
+	"crypto/ed25519"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -83,4 +84,114 @@ type SessionCookies interface {
 	// calls with one hash exactly one succeeds; the others, and all later calls, return
 	// fault.NotFound.
 	Replace(ctx context.Context, hash auth.TokenHash, by auth.SessionCookie) error
+}
+
+// Devices stores devices. The store guarantees that a user has at most one device of an identity
+// that is not revoked.
+type Devices interface {
+	// Ensure returns the user's device with the identity d.Identity that is not revoked. If there
+	// is none, it stores and returns d, and created is true. Of parallel calls exactly one creates
+	// the device.
+	Ensure(ctx context.Context, d auth.Device) (stored auth.Device, created bool, err error)
+	// Find returns the user's device with the identity that is not revoked, or fault.NotFound.
+	Find(ctx context.Context, user auth.UserID, identity auth.DeviceIdentity) (auth.Device, error)
+	// Get returns a device, revoked or not, or fault.NotFound.
+	Get(ctx context.Context, id auth.DeviceID) (auth.Device, error)
+	// Update changes a device, or returns fault.NotFound.
+	Update(ctx context.Context, id auth.DeviceID, change func(*auth.Device) error) error
+	// List returns one page of the user's devices, revoked ones included, ordered by the time they
+	// were last seen and then by id, both descending, and the number of all of them. With a limit
+	// below 1 the page is empty.
+	List(ctx context.Context, user auth.UserID, page auth.PageRequest) (devices []auth.Device, total int, err error)
+	// DeleteUnused deletes the devices that were last seen before the given time, have no session,
+	// and are revoked or were never confirmed, with their tokens. It returns how many it deleted.
+	DeleteUnused(ctx context.Context, before time.Time) (int, error)
+}
+
+// DeviceTokens stores the hashes of device tokens.
+type DeviceTokens interface {
+	// Add stores a token of a device and deletes the device's older tokens, except for the newest
+	// keep.
+	Add(ctx context.Context, t auth.DeviceToken, keep int) error
+	// Find returns the token with the hash, or fault.NotFound.
+	Find(ctx context.Context, hash auth.TokenHash) (auth.DeviceToken, error)
+	// Remove deletes all tokens of a device.
+	Remove(ctx context.Context, device auth.DeviceID) error
+}
+
+// Challenges stores step-up challenges, with hashes of their codes.
+type Challenges interface {
+	// Create stores a new challenge.
+	Create(ctx context.Context, c auth.Challenge) error
+	// Get returns a challenge in any state, or fault.NotFound.
+	Get(ctx context.Context, id auth.ChallengeID) (auth.Challenge, error)
+	// Update changes a challenge, or returns fault.NotFound.
+	Update(ctx context.Context, id auth.ChallengeID, change func(*auth.Challenge) error) error
+	// DeleteExpired deletes the challenges that expired before the given time and returns how many
+	// it deleted.
+	DeleteExpired(ctx context.Context, before time.Time) (int, error)
+}
+
+// PendingLogins stores logins whose password was right and whose second factor is still missing: at
+// most one for each user and device identity.
+type PendingLogins interface {
+	// Put stores a pending login and replaces the one of the same user and device identity. It also
+	// deletes the user's pending logins that had expired when p was created, so that their number
+	// is bounded.
+	Put(ctx context.Context, p auth.PendingLogin) error
+	// Find returns a pending login, expired or not, or fault.NotFound.
+	Find(ctx context.Context, user auth.UserID, identity auth.DeviceIdentity) (auth.PendingLogin, error)
+	// Take deletes a pending login. Of parallel calls, on all instances, exactly one succeeds; the
+	// others and later ones return fault.NotFound.
+	Take(ctx context.Context, user auth.UserID, identity auth.DeviceIdentity) error
+	// RemoveAll deletes all pending logins of a user.
+	RemoveAll(ctx context.Context, user auth.UserID) error
+	// DeleteExpired deletes the pending logins that expired before the given time and returns how
+	// many it deleted.
+	DeleteExpired(ctx context.Context, before time.Time) (int, error)
+}
+
+// Lockouts stores the failed logins of each subject: an account and a device, or an account and an
+// address range.
+type Lockouts interface {
+	// Update changes the lockout of a subject. A subject without a record has the zero value.
+	Update(ctx context.Context, key auth.LockoutKey, change func(*auth.Lockout) error) error
+	// Get returns the lockout of a subject, or the zero value. It includes every Update, on any
+	// instance, that returned before the call.
+	Get(ctx context.Context, key auth.LockoutKey) (auth.Lockout, error)
+	// DeleteBefore deletes the lockouts whose last failure and whose lock are from before t, and
+	// those that were reset. It returns how many it deleted.
+	DeleteBefore(ctx context.Context, t time.Time) (int, error)
+}
+
+// KeyID is the kid of a signing key.
+type KeyID string
+
+// PublicKey is the public half of a key that signs access tokens.
+type PublicKey struct {
+	ID     KeyID
+	Key    ed25519.PublicKey
+	SeenAt time.Time // when an instance last announced that it may sign with the key
+}
+
+// KeyRing stores what all instances of a deployment share for signing: the public keys of access
+// tokens, and the root secret. It joins no transaction.
+type KeyRing interface {
+	// Announce stores a public key, or renews the SeenAt of a stored one. It returns fault.Conflict
+	// when another key is stored under the id.
+	Announce(ctx context.Context, k PublicKey) error
+	// PublicKeys returns the keys that were seen at or after since, ordered by id.
+	PublicKeys(ctx context.Context, since time.Time) ([]PublicKey, error)
+	// Withdraw deletes keys. Unknown ids are ignored. A key that is announced again is stored
+	// again.
+	Withdraw(ctx context.Context, ids ...KeyID) error
+	// RootSecret returns the root secret of the deployment. Otherwise, it stores candidate
+	// (32 bytes) first; parallel callers all get the same secret.
+	RootSecret(ctx context.Context, candidate []byte) ([]byte, error)
+}
+
+// PublishedKeys returns the keys with which access tokens can be verified.
+type PublishedKeys interface {
+	// PublicKeys returns the public keys of all instances, ordered by id, without duplicates.
+	PublicKeys(ctx context.Context) ([]PublicKey, error)
 }

@@ -62,3 +62,76 @@ func (s *challengeStore) Update(ctx context.Context, id auth.ChallengeID, change
 func (s *challengeStore) DeleteExpired(ctx context.Context, before time.Time) (int, error) {
 	return s.removeExpired(ctx, before, "id")
 }
+
+// pendingLoginStore stores logins that wait for their second factor. It implements
+// [authstore.PendingLogins].
+type pendingLoginStore struct {
+	table[auth.PendingLogin, pendingRow]
+}
+
+type pendingRow struct {
+	bun.BaseModel `bun:"table:pending_logins"`
+
+	UserID         auth.UserID         `bun:"user_id,pk"`
+	DeviceIdentity auth.DeviceIdentity `bun:"device_identity,pk"`
+	Subject        auth.LockoutKey     `bun:"subject"`
+	Proven         bool                `bun:"proven"`
+	CompanyLogin   string              `bun:"company_login"`
+	SessionUntil   database.Instant    `bun:"session_until,nullzero"`
+	CreatedAt      database.Instant    `bun:"created_at"`
+	ExpiresAt      database.Instant    `bun:"expires_at"`
+}
+
+func newPendingRow(p auth.PendingLogin) *pendingRow {
+	return &pendingRow{
+		UserID: p.UserID, DeviceIdentity: p.DeviceIdentity, Subject: p.Subject, Proven: p.Proven,
+		CompanyLogin: p.Company.ID, SessionUntil: database.NewInstant(p.Company.Until),
+		CreatedAt: database.NewInstant(p.CreatedAt), ExpiresAt: database.NewInstant(p.ExpiresAt),
+	}
+}
+
+func (r *pendingRow) toPendingLogin() auth.PendingLogin {
+	return auth.PendingLogin{
+		UserID: r.UserID, DeviceIdentity: r.DeviceIdentity, Subject: r.Subject, Proven: r.Proven,
+		Company:   auth.CompanyLogin{ID: r.CompanyLogin, Until: r.SessionUntil.Time},
+		CreatedAt: r.CreatedAt.Time, ExpiresAt: r.ExpiresAt.Time,
+	}
+}
+
+func (s *pendingLoginStore) Put(ctx context.Context, p auth.PendingLogin) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		_, err := tx.NewDelete().Model((*pendingRow)(nil)).
+			Where("user_id = ?", p.UserID).Where("expires_at <= ?", database.NewInstant(p.CreatedAt)).Exec(ctx)
+		if err != nil {
+			return s.db.ClassifyError(err)
+		}
+		_, err = tx.NewInsert().Model(newPendingRow(p)).On("CONFLICT (user_id, device_identity) DO UPDATE").
+			Set("subject = EXCLUDED.subject").Set("proven = EXCLUDED.proven").
+			Set("company_login = EXCLUDED.company_login").Set("session_until = EXCLUDED.session_until").
+			Set("created_at = EXCLUDED.created_at").Set("expires_at = EXCLUDED.expires_at").Exec(ctx)
+		return s.db.ClassifyError(err)
+	})
+}
+
+func (s *pendingLoginStore) Find(
+	ctx context.Context, user auth.UserID, identity auth.DeviceIdentity,
+) (auth.PendingLogin, error) {
+	return s.find(ctx, "user_id = ? AND device_identity = ?", user, identity)
+}
+
+// Take implements authstore.PendingLogins. Of parallel calls, one removes the row.
+func (s *pendingLoginStore) Take(ctx context.Context, user auth.UserID, identity auth.DeviceIdentity) error {
+	return changeOne(ctx, s.db, noSuchRecord("pending login"),
+		"DELETE FROM pending_logins WHERE user_id = ? AND device_identity = ?", string(user), string(identity))
+}
+
+func (s *pendingLoginStore) RemoveAll(ctx context.Context, user auth.UserID) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		_, err := tx.NewDelete().Model((*pendingRow)(nil)).Where("user_id = ?", user).Exec(ctx)
+		return s.db.ClassifyError(err)
+	})
+}
+
+func (s *pendingLoginStore) DeleteExpired(ctx context.Context, before time.Time) (int, error) {
+	return s.removeExpired(ctx, before, "user_id", "device_identity")
+}

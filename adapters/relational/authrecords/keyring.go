@@ -4,13 +4,16 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
+	"fmt"
 	"time"
 
 	"github.com/uptrace/bun"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
 var _ authstore.KeyRing = (*Keyring)(nil)
@@ -113,4 +116,24 @@ func (r *Keyring) RootSecret(ctx context.Context, candidate []byte) ([]byte, err
 		return nil, err
 	}
 	return row.Secret, nil
+}
+
+// SecretKey is a root secret that is not in the database; empty without one.
+type SecretKey string
+
+// NewRootSecret returns the key if it is set, else a secret that all instances share in the
+// database.
+func NewRootSecret(
+	ctx context.Context, key SecretKey, ring authstore.KeyRing, e secrets.Entropy,
+) (auth.RootSecret, error) {
+	if key != "" {
+		return auth.RootSecret(key), nil
+	}
+	candidate := make([]byte, 32)
+	e.Fill(candidate)
+	secret, err := ring.RootSecret(ctx, candidate)
+	if err != nil {
+		return nil, fmt.Errorf("root secret: %w", err)
+	}
+	return secret, nil
 }

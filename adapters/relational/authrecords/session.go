@@ -8,6 +8,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
@@ -181,4 +182,175 @@ func (s *sessionStore) DeleteExpired(ctx context.Context, before time.Time) (int
 // selectActive selects the sessions of a user that are active at a time (auth.Session.Active).
 func selectActive(q *bun.SelectQuery, user auth.UserID, when time.Time) *bun.SelectQuery {
 	return q.Where("user_id = ?", user).Where("ended_at IS NULL").Where("expires_at > ?", database.NewInstant(when))
+}
+
+// sessionCookieStore stores the hashes of session cookies. It implements [authstore.SessionCookies].
+type sessionCookieStore struct {
+	table[auth.SessionCookie, sessionCookieRow]
+}
+
+type sessionCookieRow struct {
+	bun.BaseModel `bun:"table:session_cookies"`
+
+	Hash       hash             `bun:"hash,pk"`
+	SessionID  auth.SessionID   `bun:"session_id"`
+	UserID     auth.UserID      `bun:"user_id,nullzero"`
+	TrustLevel level            `bun:"trust_level"`
+	IssuedAt   database.Instant `bun:"issued_at"`
+}
+
+func newSessionCookieRow(c auth.SessionCookie) *sessionCookieRow {
+	return &sessionCookieRow{
+		Hash: hash(c.Hash), SessionID: c.SessionID, UserID: c.UserID, TrustLevel: level{c.TrustLevel},
+		IssuedAt: database.NewInstant(c.IssuedAt),
+	}
+}
+
+func (r *sessionCookieRow) toSessionCookie() auth.SessionCookie {
+	return auth.SessionCookie{
+		Hash: auth.TokenHash(r.Hash), SessionID: r.SessionID, UserID: r.UserID, TrustLevel: r.TrustLevel.TrustLevel,
+		IssuedAt: r.IssuedAt.Time,
+	}
+}
+
+func (s *sessionCookieStore) Add(ctx context.Context, c auth.SessionCookie) error {
+	return s.insert(ctx, c)
+}
+
+func (s *sessionCookieStore) Find(ctx context.Context, h auth.TokenHash) (auth.SessionCookie, error) {
+	return s.find(ctx, "hash = ?", hash(h))
+}
+
+// Replace implements authstore.SessionCookies. Of parallel calls, the condition of the update lets
+// one succeed.
+func (s *sessionCookieStore) Replace(ctx context.Context, h auth.TokenHash, by auth.SessionCookie) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		n, err := s.db.AffectedRows(tx.NewUpdate().Model((*sessionCookieRow)(nil)).
+			Set("hash = ?", hash(by.Hash)).Set("user_id = ?", by.UserID).Set("trust_level = ?", level{by.TrustLevel}).
+			Set("issued_at = ?", database.NewInstant(by.IssuedAt)).
+			Where("hash = ?", hash(h)).Where("session_id = ?", by.SessionID).Exec(ctx))
+		if err == nil && n == 0 {
+			return noSuchRecord("session cookie")
+		}
+		return err
+	})
+}
+
+// refreshTokenStore stores the hashes of refresh tokens, of all generations. It implements
+// [authstore.RefreshTokens].
+type refreshTokenStore struct {
+	table[auth.RefreshToken, refreshTokenRow]
+}
+
+type refreshTokenRow struct {
+	bun.BaseModel `bun:"table:refresh_tokens"`
+
+	Hash      hash             `bun:"hash,pk"`
+	SessionID auth.SessionID   `bun:"session_id"`
+	IssuedAt  database.Instant `bun:"issued_at"`
+	ExpiresAt database.Instant `bun:"expires_at"`
+	SpentAt   database.Instant `bun:"spent_at"`
+}
+
+func newRefreshTokenRow(t auth.RefreshToken) *refreshTokenRow {
+	return &refreshTokenRow{
+		Hash: hash(t.Hash), SessionID: t.SessionID, IssuedAt: database.NewInstant(t.IssuedAt),
+		ExpiresAt: database.NewInstant(t.ExpiresAt), SpentAt: database.NewInstant(t.SpentAt),
+	}
+}
+
+func (r *refreshTokenRow) toRefreshToken() auth.RefreshToken {
+	return auth.RefreshToken{
+		Hash: auth.TokenHash(r.Hash), SessionID: r.SessionID,
+		IssuedAt: r.IssuedAt.Time, ExpiresAt: r.ExpiresAt.Time, SpentAt: r.SpentAt.Time,
+	}
+}
+
+func (s *refreshTokenStore) Add(ctx context.Context, t auth.RefreshToken) error {
+	return s.insert(ctx, t)
+}
+
+func (s *refreshTokenStore) Find(ctx context.Context, h auth.TokenHash) (auth.RefreshToken, error) {
+	return s.find(ctx, "hash = ?", hash(h))
+}
+
+// Spend implements authstore.RefreshTokens. Of parallel calls, the condition of the update lets one
+// succeed.
+func (s *refreshTokenStore) Spend(ctx context.Context, h auth.TokenHash, when time.Time) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		n, err := s.db.AffectedRows(tx.NewUpdate().Model((*refreshTokenRow)(nil)).Set("spent_at = ?",
+			database.NewInstant(when)).
+			Where("hash = ?", hash(h)).Where("spent_at IS NULL").Exec(ctx))
+		if err != nil || n == 1 {
+			return err
+		}
+		known, err := tx.NewSelect().Model((*refreshTokenRow)(nil)).Where("hash = ?", hash(h)).Exists(ctx)
+		switch {
+		case err != nil:
+			return s.db.ClassifyError(err)
+		case known:
+			return fault.New(fault.Conflict, "the refresh token is spent")
+		}
+		return noSuchRecord("refresh token")
+	})
+}
+
+// sessionsPerBatch is how many sessions lose their tokens in one transaction. A session that is
+// refreshed every quarter of an hour for a month has 2,880 tokens.
+const sessionsPerBatch = 500
+
+// DeleteExpired implements authstore.RefreshTokens. It removes the tokens of sessions that ended or
+// expired: they cannot be refreshed, and there is no session that the replay of a token could end.
+func (s *refreshTokenStore) DeleteExpired(ctx context.Context, before time.Time) (total int, err error) {
+	for _, column := range []bun.Ident{"expires_at", "ended_at"} { // each has its index
+		n, err := s.removeTokens(ctx, column, before)
+		total += n
+		if err != nil {
+			return total, err
+		}
+	}
+	return total, nil
+}
+
+// removeTokens removes the tokens of the sessions whose time in a column has come.
+func (s *refreshTokenStore) removeTokens(ctx context.Context, column bun.Ident, before time.Time) (total int, err error) {
+	for {
+		var sessions, tokens int
+		err := s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) (err error) {
+			over := tx.NewSelect().Model((*sessionRow)(nil)).Column("id").Where("has_tokens").
+				Where("? <= ?", column, database.NewInstant(before)).OrderExpr("?", column).Limit(sessionsPerBatch)
+			sessions, tokens, err = s.removeTokensOf(ctx, tx, over)
+			return err
+		})
+		if err != nil {
+			return total, err
+		}
+		total += tokens
+		if sessions < sessionsPerBatch {
+			return total, nil
+		}
+	}
+}
+
+// removeTokensOf removes the tokens of the sessions that a query selects and what is deferred for
+// them, and stores that they have no tokens.
+func (s *refreshTokenStore) removeTokensOf(
+	ctx context.Context, tx bun.IDB, over *bun.SelectQuery,
+) (sessions, tokens int, err error) {
+	var ids []auth.SessionID
+	if err := s.db.LockForChange(over).Scan(ctx, &ids); err != nil || len(ids) == 0 {
+		return 0, 0, s.db.ClassifyError(err)
+	}
+	tokens, err = s.db.AffectedRows(tx.NewDelete().Model((*refreshTokenRow)(nil)).Where("session_id IN (?)",
+		bun.List(ids)).Exec(ctx))
+	if err != nil {
+		return 0, 0, err
+	}
+	if _, err := s.db.ExecStatement(ctx, tx, "DELETE FROM history_deferred WHERE session_id IN (?)",
+		bun.List(ids)); err != nil {
+		return 0, 0, err
+	}
+	_, err = tx.NewUpdate().Model((*sessionRow)(nil)).Set("has_tokens = ?", false).Where("id IN (?)",
+		bun.List(ids)).Exec(ctx)
+	return len(ids), tokens, s.db.ClassifyError(err)
 }

@@ -8,9 +8,12 @@ package database
 import (
 	"context"
 	"database/sql"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/sirupsen/logrus"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect"
@@ -170,4 +173,55 @@ func (d *DB) InBatches(
 			return total, nil
 		}
 	}
+}
+
+// Instance is a process of the service that is connected to the database.
+type Instance struct {
+	Version, Process, Host string
+	Since                  time.Time // of its connection
+}
+
+// Instances returns the processes of the service that listen for changes, those that have been
+// connected longest first, and at most 100; empty if the database does not know them.
+func (d *DB) Instances(ctx context.Context) ([]Instance, error) {
+	if d.dialect.Instances == "" {
+		return nil, ctx.Err()
+	}
+	return CollectAll(ctx, d, Query{Text: d.dialect.Instances, Fixed: true}, func(row *sql.Rows) (i Instance, err error) {
+		var name string
+		var since Instant
+		err = row.Scan(&name, &since)
+		rest := ""
+		i.Version, rest, _ = strings.Cut(name, " ")
+		i.Process, i.Host, _ = strings.Cut(rest, " ")
+		i.Since = since.Time
+		return i, err
+	})
+}
+
+// Measure adds metrics of the state of the database and of its pools of connections: "records", and
+// "records_write" if transactions have their own pool.
+func (d *DB) Measure(r prometheus.Registerer) {
+	r.MustRegister(
+		collectors.NewDBStatsCollector(d.reader.DB, "records"),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "tollgate_database_available",
+			Help: "1 while the database answers; 0 while it is away and calls fail at once.",
+		}, func() float64 { return boolMetric(!d.dialect.Breaker.Refuses()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "tollgate_database_writable",
+			Help: "1 while the database accepts writes; 0 after one failed because of missing space or permission.",
+		}, func() float64 { return boolMetric(!d.writes.failing.Load()) }),
+	)
+	if d.writer.DB != d.reader.DB {
+		r.MustRegister(collectors.NewDBStatsCollector(d.writer.DB, "records_write"))
+	}
+}
+
+// boolMetric returns 1 for true and 0 for false.
+func boolMetric(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
 }

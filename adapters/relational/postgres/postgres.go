@@ -7,9 +7,12 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +21,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 	"github.com/uptrace/bun/driver/pgdriver"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/socket"
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
@@ -184,4 +188,37 @@ func newPool(c Config, use *connector) *bun.DB {
 	db.SetConnMaxLifetime(connLifetime)
 	db.SetConnMaxIdleTime(maxIdle)
 	return bun.NewDB(db, pgdialect.New())
+}
+
+// checkIdle returns driver.ErrBadConn if the server has closed an idle connection, for example
+// because it was restarted. The first statement on it would fail. It does not wait and reads
+// nothing from the stream. Data that the server sent without a request also means that it ended the
+// connection.
+func checkIdle(conn net.Conn) error {
+	switch socket.Peek(conn) {
+	case socket.Data, socket.Closed:
+		return driver.ErrBadConn
+	}
+	return nil
+}
+
+// instances is database.Dialect.Instances. The server knows who is connected, so that nothing is
+// stored, and an instance that ends is gone.
+const instances = `SELECT substr(application_name, 10), min(backend_start) FROM pg_stat_activity
+	WHERE datname = current_database() AND application_name LIKE 'tollgate %'
+	GROUP BY application_name ORDER BY 2, 1 LIMIT 100`
+
+// appName is the name of connections, unless DATABASE_URL has another one.
+const appName = "tollgate"
+
+// nameInstance returns the settings of the connection that listens, by whose name others know an
+// instance. The server cuts a name after 63 bytes.
+func nameInstance(c Config, config *pgdriver.Config) *pgdriver.Config {
+	if c.Version == "" || config.AppName != appName {
+		return config
+	}
+	named := *config
+	host, _ := os.Hostname() // may be empty
+	named.AppName = fmt.Sprintf(appName+" %s %d %s", c.Version, os.Getpid(), host)
+	return &named
 }

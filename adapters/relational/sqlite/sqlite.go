@@ -6,6 +6,8 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	dbdriver "database/sql/driver"
+	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,12 +16,14 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/sqlitedialect"
 	driver "modernc.org/sqlite"
+	codes "modernc.org/sqlite/lib"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/files"
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
@@ -216,4 +220,62 @@ func hasRoom(dir string) bool {
 	_, err = f.Write(make([]byte, neededRoom))
 	err = errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name()))
 	return err == nil
+}
+
+//go:embed migrations
+var migrations embed.FS
+
+// syntax is the SQL that all stores use. SQLite has one writer at a time, so it needs no locks of
+// rows, and migrations no lock of their own.
+var syntax = database.Syntax{
+	TimeType:     "integer",
+	CurrentTime:  "CAST(unixepoch('subsec') * 1000000 AS integer)",
+	TimeArgument: func(t time.Time) any { return t.UnixMicro() },
+	Placeholders: func(query string) string { return query },
+}
+
+func migrationsOf(c Config) database.Migrations {
+	return database.Migrations{
+		Files:     migrations,
+		Table:     "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'migrations'",
+		RetryTime: patience * c.BusyTimeout,
+	}
+}
+
+// gateMessage is in the messages of the triggers that refuse what the database already has an entry
+// against (migration 0030).
+const gateMessage = "tollgate: "
+
+// classifyError returns the class of an error, by the result codes of
+// https://sqlite.org/rescode.html.
+func classifyError(err error) database.Class {
+	var e *driver.Error
+	if !errors.As(err, &e) {
+		if errors.Is(err, sql.ErrConnDone) || errors.Is(err, dbdriver.ErrBadConn) {
+			return database.Away
+		}
+		return database.Unknown
+	}
+	switch e.Code() {
+	case codes.SQLITE_CONSTRAINT_UNIQUE, codes.SQLITE_CONSTRAINT_PRIMARYKEY:
+		return database.Taken
+	case codes.SQLITE_CONSTRAINT_TRIGGER:
+		if strings.Contains(e.Error(), gateMessage) {
+			return database.Taken
+		}
+	}
+	switch e.Code() {
+	case codes.SQLITE_IOERR_WRITE, codes.SQLITE_IOERR_FSYNC, codes.SQLITE_IOERR_TRUNCATE, codes.SQLITE_IOERR_SHMSIZE:
+		return database.Unwritable // for example, because a quota is exceeded
+	}
+	switch e.Code() & 0xff { // the primary code
+	case codes.SQLITE_BUSY, codes.SQLITE_LOCKED:
+		return database.Retrying
+	case codes.SQLITE_FULL, codes.SQLITE_READONLY:
+		return database.Unwritable
+	case codes.SQLITE_IOERR, codes.SQLITE_CANTOPEN, codes.SQLITE_NOMEM, codes.SQLITE_PERM:
+		return database.Away
+	default:
+		return database.Unknown
+	}
 }

@@ -4,6 +4,7 @@
 package authapi
 
 import (
+	"encoding/base64"
 	"maps"
 	"net/http"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
@@ -193,3 +195,104 @@ type messageResponse struct {
 
 // FormatTime formats a time as ISO 8601 in UTC with milliseconds.
 func FormatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// readBody reads the body of a request, which must be a JSON object. Its members are read with
+// fieldError, so that one response names every invalid field (contract A-3).
+func readBody(c *fiber.Ctx) (*jsonbody.Object, error) {
+	b, err := jsonbody.ReadStrictly(c)
+	if err != nil {
+		return nil, err
+	}
+	return b, fieldError(b.Problems())
+}
+
+// fieldError returns an error with the problems of all fields of a request, or nil. unreadable are
+// those of fields that could not be read (invalid_input), others are errors of constructors for the
+// values that were read. They are ignored for fields that could not be read. An error among others
+// that is not about fields is returned alone.
+func fieldError(unreadable map[string]string, others ...error) error {
+	invalid := map[string]string{} // fields that break a rule (validation_error)
+	for _, err := range others {
+		if err == nil {
+			continue
+		}
+		f, ok := fault.As(err)
+		if !ok {
+			return err
+		}
+		fields := f.Details.Inner("fields")
+		if f.Kind != fault.Invalid || fields == nil {
+			return err
+		}
+		problems := invalid
+		if f.Code == auth.CodeInvalidInput {
+			problems = unreadable
+		}
+		for name := range fields {
+			if unreadable[name] == "" {
+				problems[name] = fields.Text(name)
+			}
+		}
+	}
+	code := auth.CodeValidation
+	if len(unreadable) > 0 {
+		code = auth.CodeInvalidInput
+		maps.Copy(invalid, unreadable)
+	}
+	if len(invalid) == 0 {
+		return nil
+	}
+	return auth.InvalidFields(code, invalid)
+}
+
+// requireSession returns a handler that calls handle if the request has the access token of an
+// active session with at least the trust level (contract A-5, A-6). It checks both before
+// everything else in the request.
+func (a *API) requireSession(level auth.TrustLevel, handle func(*fiber.Ctx, auth.Session) error) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		s, err := a.use.Access.CheckLevel(c.UserContext(), auth.AccessToken(rest.BearerToken(c)), level)
+		if err == nil {
+			err = handle(c, s)
+		}
+		if err != nil {
+			return a.use.Refusals.LowTrust(c.UserContext(), s, rest.Operation(c), err)
+		}
+		return nil
+	}
+}
+
+// pathID returns the id in the path. It returns an error if the id is not a UUID (contract A-1).
+func pathID[ID ~string](c *fiber.Ctx) (ID, error) {
+	return auth.ParseUUID[ID]("id", strings.Clone(c.Params("id")))
+}
+
+// jwkSet is a JWK Set (RFC 7517, section 5) of Ed25519 keys (RFC 8037).
+type jwkSet struct {
+	Keys []jwk `json:"keys"`
+}
+
+type jwk struct {
+	KeyType   string          `json:"kty"`
+	Curve     string          `json:"crv"`
+	X         string          `json:"x"`
+	ID        authstore.KeyID `json:"kid"`
+	Algorithm string          `json:"alg"`
+	Use       string          `json:"use"`
+}
+
+// listKeys sends the public keys of access tokens.
+func (a *API) listKeys(c *fiber.Ctx) error {
+	keys, err := a.use.Keys.PublicKeys(c.UserContext())
+	if err != nil {
+		return err
+	}
+	set := jwkSet{Keys: make([]jwk, 0, len(keys))}
+	for _, k := range keys {
+		set.Keys = append(set.Keys, jwk{
+			KeyType: "OKP", Curve: "Ed25519", X: base64.RawURLEncoding.EncodeToString(k.Key),
+			ID: k.ID, Algorithm: "EdDSA", Use: "sig",
+		})
+	}
+	c.Set(fiber.HeaderCacheControl, "public, max-age=60") // so that clients soon get a new key
+	return c.JSON(set)
+}

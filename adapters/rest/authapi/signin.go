@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/pairing"
 	"github.com/tollgate-dev/tollgate/core/auth/passkeys"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
+	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 )
 
 // SignIn begins, renews and ends sessions. *signin.Service documents the errors; the service passes
@@ -191,3 +192,28 @@ func (a *API) logOut(c *fiber.Ctx, caller auth.Session) error {
 }
 
 func wholeSeconds(d time.Duration) int64 { return int64(d / time.Second) }
+
+type workloadResponse struct {
+	AccessToken string `json:"accessToken"`
+	ExpiresIn   int64  `json:"expiresIn"` // seconds
+}
+
+// proveWorkload returns a token of a service account for an ID token of one of its workloads.
+func (a *API) proveWorkload(c *fiber.Ctx) error {
+	b, err := readBody(c)
+	if err != nil {
+		return err
+	}
+	r := delegating.WorkloadRequest{
+		Client:  delegating.Client{Address: rest.Address(c), Key: rest.Client(c).String()},
+		Service: b.Text("serviceAccount"), Token: b.Text("token"),
+	}
+	if err := fieldError(b.Problems()); err != nil {
+		return err
+	}
+	t, err := a.use.Workloads.ProveWorkload(c.UserContext(), r)
+	if err != nil {
+		return err
+	}
+	return sendJSON(c, workloadResponse{t.Text, wholeSeconds(auth.WorkloadTTL)})
+}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/maypok86/otter/v2"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -273,4 +274,63 @@ func (c *Cache[K, R]) keep(key K, made *entry, f *flight[R]) {
 	default:
 		c.entries.Invalidate(key) // the answer is too large to be kept
 	}
+}
+
+// Config has the settings of a Cache.
+type Config struct {
+	Bytes    int64         `env:"REGISTRY_CACHE_BYTES" envDefault:"67108864" desc:"memory for responses to reads of the registry that are kept, 0 to 64 GiB; 0 = none are kept"`
+	StaleMax time.Duration `env:"REGISTRY_STALE_MAX" envDefault:"24h" desc:"while the database is away, how old responses to reads of the registry may be, 0 to 720h; 0 = reads are 503"`
+}
+
+const (
+	maxBytes = 64 << 30
+	maxStale = 30 * 24 * time.Hour
+)
+
+// Validate checks the ranges.
+func (c Config) Validate() error {
+	switch {
+	case c.Bytes < 0 || c.Bytes > maxBytes:
+		return errors.New("REGISTRY_CACHE_BYTES must be 0 to 68719476736")
+	case c.StaleMax < 0 || c.StaleMax > maxStale:
+		return errors.New("REGISTRY_STALE_MAX must be 0 to 720h")
+	}
+	return nil
+}
+
+// metrics are the metrics of a Cache.
+type metrics struct {
+	reads               *prometheus.CounterVec
+	hits, misses, stale prometheus.Counter
+}
+
+func newMetrics() *metrics {
+	m := &metrics{reads: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "tollgate_registry_cache_reads_total",
+		Help: "Reads of the registry, by where the response came from: the cache (hit), the database (miss), or the cache while the database is away (stale).",
+	}, []string{"result"})}
+	m.hits, m.misses, m.stale = m.reads.WithLabelValues("hit"), m.reads.WithLabelValues("miss"),
+		m.reads.WithLabelValues("stale")
+	return m
+}
+
+// Measure registers the metrics in r.
+func (c *Cache[K, R]) Measure(r prometheus.Registerer) {
+	gauge := func(name, help string, value func() float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
+	}
+	r.MustRegister(c.metrics.reads,
+		gauge("tollgate_registry_cache_entries", "Responses to reads of the registry that are kept.", func() float64 {
+			entries, _ := c.Kept()
+			return float64(entries)
+		}),
+		gauge("tollgate_registry_cache_bytes",
+			"Memory of the responses to reads of the registry that are kept, in bytes.", func() float64 {
+				_, bytes := c.Kept()
+				return float64(bytes)
+			}),
+		gauge("tollgate_registry_stale_seconds",
+			"While the database is away: seconds since the kept responses were known to be current. Otherwise 0.",
+			func() float64 { return c.staleAge().Seconds() }),
+	)
 }

@@ -7,11 +7,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"net/netip"
+	"sync"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/recent"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
@@ -275,4 +277,57 @@ func checkActive(s *auth.Session, now time.Time) error {
 
 func errEnded() error {
 	return fault.New(fault.Unauthenticated, "the access token is not valid").WithCode(auth.CodeInvalidToken)
+}
+
+// sessionReads records which sessions are being read. Its zero value is ready to use. It is safe
+// for concurrent use.
+type sessionReads struct {
+	mu      sync.Mutex
+	running map[auth.SessionID]chan struct{}
+}
+
+// beginRead records that a session is being read until end is called. If another goroutine is
+// already reading the session, end is nil and other is closed when that read ends.
+func (r *sessionReads) beginRead(id auth.SessionID) (end func(), other <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if ended, ok := r.running[id]; ok {
+		return nil, ended
+	}
+	if r.running == nil {
+		r.running = map[auth.SessionID]chan struct{}{}
+	}
+	ended := make(chan struct{})
+	r.running[id] = ended
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.running, id)
+		close(ended)
+	}, nil
+}
+
+// maxRecent is the greatest number of values in one generation of Recent.
+const maxRecent = 1 << 14
+
+// Recent keeps values that were read from the database, each for at most sessioncache.MaxAge after
+// its read. It is safe for concurrent use.
+type Recent[K comparable, V any] struct{ kept recent.Memory[K, reading[V]] }
+
+// reading is a value and the time just before it was read.
+type reading[V any] struct {
+	value V
+	at    time.Time
+}
+
+// Get returns the value of a key, unless it is unknown or too old.
+func (r *Recent[K, V]) Get(key K, now time.Time) (V, bool) {
+	found, ok := r.kept.Get(key)
+	age := now.Sub(found.at)
+	return found.value, ok && age >= 0 && age <= sessioncache.MaxAge
+}
+
+// Put keeps a value that was read at a time.
+func (r *Recent[K, V]) Put(key K, value V, at time.Time) {
+	r.kept.Put(key, reading[V]{value, at}, 1, at, recent.Bounds{Size: maxRecent, Age: sessioncache.MaxAge})
 }

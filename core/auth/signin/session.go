@@ -4,10 +4,14 @@ import (
 	"context"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/assessment"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/company"
+	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/history"
+	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
@@ -141,4 +145,85 @@ func (s *Service) ensureDevice(
 	}
 	return auth.Device{}, false, fault.New(fault.Unavailable, "the device is being revoked, try again").
 		After(time.Second)
+}
+
+// SignOut ends the session with the given ID, which must belong to the caller. The error is
+// fault.Forbidden with code access_denied if it belongs to another person, and fault.NotFound if it
+// does not exist or has ended.
+func (s *Service) SignOut(ctx context.Context, caller auth.Session, id auth.SessionID) error {
+	return s.endSession(ctx, caller, id, auth.EndSignOut)
+}
+
+// Terminate is like SignOut, for a session that its owner ends from another session.
+func (s *Service) Terminate(ctx context.Context, caller auth.Session, id auth.SessionID) error {
+	return s.endSession(ctx, caller, id, auth.EndTerminated)
+}
+
+// endSession ends a session of the caller. It sends a notice if the session is not the one of the
+// caller and the caller has proved no more than a password. It records a try to end the session of
+// another person (contract A-66).
+func (s *Service) endSession(ctx context.Context, caller auth.Session, id auth.SessionID, reason auth.EndReason) error {
+	now := s.ports.Clock.Now()
+	err := s.ports.Sessions.Update(ctx, id, func(stored *auth.Session) error {
+		return stored.EndFor(caller.UserID, now, reason)
+	})
+	if fault.Is(err, fault.NotFound) {
+		return auth.NotFound("session")
+	}
+	if err != nil {
+		act := auditing.Foreign{Action: audit.Action(reason), Session: id}
+		return s.ports.Refusals.NotOwner(ctx, caller, act, err)
+	}
+	s.ports.Cache.Drop(ctx, id)
+	if id != caller.ID && !caller.TrustLevel.Admits(auth.LimitedTrust) {
+		s.ports.Notices.Notify(notices.Event{
+			Kind: notices.SessionEnded, UserID: caller.UserID, At: now, Address: caller.IPAddress,
+			DeviceID: caller.DeviceID,
+		})
+	}
+	return nil
+}
+
+// issueTokens stores the first refresh token of a new session and returns it with an access token.
+// After a second factor it also confirms the device and returns a token of it.
+func (s *Service) issueTokens(
+	ctx context.Context, session *auth.Session, attempt *loginAttempt, now time.Time,
+) (Result, error) {
+	secret := secrets.NewSecret[auth.RefreshSecret](s.ports.Entropy)
+	if err := s.saveRefreshToken(ctx, session, secret, now); err != nil {
+		return Result{}, err
+	}
+	r, err := s.signTokens(ctx, session, secret, now)
+	if err != nil || attempt.factor == "" {
+		return r, err
+	}
+	r.DeviceToken, err = devices.Confirm(ctx, devices.Confirmation{
+		Devices: s.ports.Devices, Tokens: s.ports.DeviceTokens, Entropy: s.ports.Entropy, Trail: s.ports.Trail,
+	}, session, attempt.trustDevice, now)
+	return r, err
+}
+
+// saveRefreshToken stores the hash of a refresh token of a session.
+func (s *Service) saveRefreshToken(
+	ctx context.Context, session *auth.Session, secret auth.RefreshSecret, now time.Time,
+) error {
+	return s.ports.RefreshTokens.Add(ctx, auth.RefreshToken{
+		Hash: auth.HashSecret(secret), SessionID: session.ID, IssuedAt: now, ExpiresAt: session.ExpiresAt,
+	})
+}
+
+// signTokens signs an access token and returns it together with the refresh token. The access token
+// expires with the session at the latest.
+func (s *Service) signTokens(
+	ctx context.Context, session *auth.Session, secret auth.RefreshSecret, now time.Time,
+) (Result, error) {
+	claims := secrets.NewSessionClaims(s.ports.Entropy, session, now, s.config.AccessTokenTTL)
+	token, err := s.ports.Tokens.Sign(ctx, claims)
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{
+		UserID: session.UserID, SessionID: session.ID, TrustLevel: session.TrustLevel,
+		AccessToken: token, RefreshToken: secret, ExpiresIn: claims.ExpiresAt.Sub(now),
+	}, nil
 }

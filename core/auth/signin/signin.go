@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mileusna/useragent"
+
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/assessment"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
@@ -14,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -176,4 +179,42 @@ type Result struct {
 	ExpiresIn    time.Duration     // until the access token expires
 	MFARequired  bool              // no session has begun: a code is required
 	DeviceToken  auth.DeviceSecret // of VerifyMFA only: the new token of the device
+}
+
+// errLockedByOperator returns the error for an account that an operator has locked. Its
+// lockoutUntil is the greatest date that the format can hold, because only an operator can end the
+// lock.
+func errLockedByOperator() error {
+	return lockout.Refusal(time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC))
+}
+
+func errCredentials() error {
+	return fault.New(fault.Unauthenticated, "e-mail address or password is wrong").WithCode(auth.CodeInvalidCredentials)
+}
+
+// clientInfo is the kind of device, the browser and the operating system that a user agent names.
+// It helps the owner to recognise the device.
+type clientInfo struct{ device, browser, os string }
+
+// parseUserAgent returns what a user agent names. A part that it does not name is "unknown".
+func parseUserAgent(userAgent string) clientInfo {
+	parsed := useragent.Parse(userAgent)
+	c := clientInfo{device: "unknown", browser: parsed.Name, os: parsed.OS}
+	switch {
+	case parsed.Bot:
+		c.device = "bot"
+	case parsed.Tablet:
+		c.device = "tablet"
+	case parsed.Mobile:
+		c.device = "mobile"
+	case parsed.Desktop:
+		c.device = "desktop"
+	}
+	if c.browser == "" {
+		c.browser = "unknown"
+	}
+	if c.os == "" {
+		c.os = "unknown"
+	}
+	return c
 }

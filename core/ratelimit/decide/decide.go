@@ -5,7 +5,10 @@ package decide
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
@@ -135,6 +138,112 @@ func checkDescriptor(d *ratelimit.Descriptor) error {
 	}
 	if d.Hits != nil && *d.Hits > ratelimit.MaxHits {
 		return fault.Newf(fault.Invalid, "hits_addend of a descriptor must be at most %d", uint32(ratelimit.MaxHits))
+	}
+	return nil
+}
+
+// Config are the settings of a Decider.
+type Config struct {
+	// Prefix is the beginning of every key. ratelimit.ValidPrefix must hold.
+	Prefix string
+	// NearLimitRatio is the part of a limit above which hits are near it, from 0 to 1.
+	NearLimitRatio float64
+	// Shadow answers every request as OK (contract L-9).
+	Shadow bool
+	// StopWhenOver adds no hits within their limit when others of the request are over theirs
+	// (contract L-10).
+	StopWhenOver bool
+	// Quota puts overrides, and descriptors without a rule, in quota mode; rules have
+	// their own setting.
+	Quota bool
+	// JitterMax is the longest time that a counter outlives its window, in whole seconds, so that
+	// not all counters end at once.
+	JitterMax   time.Duration
+	FailureMode FailureMode
+	// Leases is what a rule means that does not say lease.
+	Leases bool
+	// MaxSeries is the greatest number of series by value; other hits are counted on the rule
+	// (contract L-48).
+	MaxSeries int
+	// MaxDescriptors is the greatest number of descriptors of a request; 0 means no limit
+	// (contract L-26).
+	MaxDescriptors int
+	// MaxDescriptorsName is the name of MaxDescriptors in errors.
+	MaxDescriptorsName string
+}
+
+// MostDescriptors is the greatest MaxDescriptors.
+const MostDescriptors = 1_000_000
+
+// Validate returns an error that begins with the name of the first field that is out of range.
+func (c Config) Validate() error {
+	switch {
+	case !ratelimit.ValidPrefix(c.Prefix):
+		return fmt.Errorf("Prefix: more than %d characters, or not printable ASCII without spaces", ratelimit.MaxPrefix)
+	case !(c.NearLimitRatio >= 0 && c.NearLimitRatio <= 1):
+		return fmt.Errorf("NearLimitRatio: %v is not in the range 0 to 1", c.NearLimitRatio)
+	case c.JitterMax < 0:
+		return fmt.Errorf("JitterMax: %d is negative", c.JitterMax/time.Second)
+	case c.MaxSeries < 0:
+		return fmt.Errorf("MaxSeries: %d is negative", c.MaxSeries)
+	case c.MaxDescriptors < 0 || c.MaxDescriptors > MostDescriptors:
+		return fmt.Errorf("MaxDescriptors: %d is not in the range 0 to %d", c.MaxDescriptors, MostDescriptors)
+	}
+	return nil
+}
+
+// validateWith returns an error for the first setting or port that is wrong.
+func (c Config) validateWith(p Ports) error {
+	switch {
+	case p.Rules == nil, p.Counters == nil, p.Clock == nil:
+		return errors.New("rules, counters and clock must be given")
+	case c.FailureMode == FailLocal && p.Local == nil:
+		return errors.New("failure mode local needs a local store")
+	}
+	return c.Validate()
+}
+
+// FailureMode is the behaviour when the counter store fails (contract L-29).
+type FailureMode uint8
+
+// The failure modes.
+const (
+	FailError  FailureMode = iota // the call fails
+	FailOpen                      // every descriptor is within its limit
+	FailClosed                    // every descriptor with a limit is over it
+	FailLocal                     // a store in this process counts
+)
+
+// CountsOn reports whether the API's own limits are counted in the process while the store fails.
+func (m FailureMode) CountsOn() bool { return m == FailLocal || m == FailOpen }
+
+// ParseFailureMode returns the mode with the given name: error, open, closed or local.
+func ParseFailureMode(name string) (FailureMode, error) {
+	for i, known := range [...]string{"error", "open", "closed", "local"} {
+		if name == known {
+			return FailureMode(i), nil
+		}
+	}
+	return FailError, errors.New("must be error, open, closed or local")
+}
+
+// handleStoreFailure decides the descriptors of a request whose counters could not be counted,
+// according to the failure mode (contract L-29). It returns cause in the mode FailError, and the
+// error of the local store in the mode FailLocal.
+func (d *Decider) handleStoreFailure(ctx context.Context, w *work, cause error) error {
+	d.stats.StoreErrors.Add(1)
+	switch d.config.FailureMode {
+	case FailOpen:
+		d.stats.FailedOpen.Add(1)
+		w.outcome = allWithin
+	case FailClosed:
+		d.stats.FailedClosed.Add(1)
+		w.outcome = allOver
+	case FailLocal:
+		d.stats.CountedLocally.Add(1)
+		return d.countIn(ctx, d.ports.Local, w)
+	default:
+		return cause
 	}
 	return nil
 }

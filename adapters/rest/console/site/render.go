@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
 )
 
 //go:embed templates
@@ -227,4 +232,78 @@ func (s *Site) bareFrame(v *Visit, head Head, main any) frameView {
 		Head: head, Main: main, visit: v, Style: s.static.style, Script: s.static.script, Passkey: s.static.passkey, Icon: s.static.icon,
 		Path: strings.Clone(v.Path()), Brand: s.brand,
 	}
+}
+
+// Badge is a state in words, and the class of its colour.
+type Badge struct{ Text, Class string }
+
+// ReviewBadge returns the state of a review in words.
+func ReviewBadge(s review.State) Badge {
+	return map[review.State]Badge{
+		review.Pending: {"Pending", "warn"}, review.Approved: {"Approved", "good"}, review.Rejected: {"Rejected", "bad"},
+		review.Superseded: {"Superseded", ""},
+	}[s]
+}
+
+// Level is a trust level on a page.
+type Level struct {
+	Name  string
+	Means string // what the session may do
+	Class string // of its look
+}
+
+var levels = map[auth.TrustLevel]Level{
+	auth.FullTrust: {"Full trust", "It may do everything that you may do.", "good"},
+	auth.LimitedTrust: {
+		"Limited trust", "It may read, and do what does not change the registry, until you enter a code.", "warn",
+	},
+	auth.Unverified: {"Not verified", "It may look at this account and little else, until you enter a code.", "warn"},
+	auth.HighRisk:   {"High risk", "It may only sign out.", "bad"},
+}
+
+// LevelOf returns how a page shows a trust level.
+func LevelOf(l auth.TrustLevel) Level { return levels[l] }
+
+// formatTime formats a time for people.
+func formatTime(t time.Time) string {
+	return t.UTC().Format("2\u00a0Jan\u00a02006, 15:04\u00a0UTC") // it may be broken after the comma only
+}
+
+// formatAgo formats a time for people as the distance from now, and as a day if that is more than 30
+// days.
+func formatAgo(t, now time.Time) string {
+	between, before, after := now.Sub(t), "", "\u00a0ago"
+	if between < 0 {
+		between, before, after = -between, "in\u00a0", ""
+	}
+	amount := func(n time.Duration, unit string) string {
+		if n != 1 && unit != "min" {
+			unit += "s"
+		}
+		return before + strconv.Itoa(int(n)) + "\u00a0" + unit + after
+	}
+	const day = 24 * time.Hour
+	switch {
+	case between < time.Minute && before == "":
+		return "just\u00a0now"
+	case between < time.Hour:
+		return amount(max(1, between/time.Minute), "min")
+	case between < day:
+		return amount(between/time.Hour, "hour")
+	case between <= 30*day:
+		return amount(between/day, "day")
+	}
+	return t.UTC().Format("2\u00a0Jan\u00a02006")
+}
+
+// Address returns the address of the console on a listener, in a browser on this machine.
+func Address(listener net.Addr, tls bool) string {
+	u := url.URL{Scheme: "http", Host: listener.String(), Path: Home}
+	if tls {
+		u.Scheme = "https"
+	}
+	if a, err := netip.ParseAddrPort(u.Host); err == nil && (a.Addr().IsUnspecified() || a.Addr().IsLoopback()) {
+		u.Host = net.JoinHostPort("localhost", strconv.Itoa(int(a.Port())))
+	}
+	return u.String()
 }

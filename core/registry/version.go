@@ -1,6 +1,11 @@
 package registry
 
-import "golang.org/x/mod/semver"
+import (
+	"regexp"
+	"strings"
+
+	"golang.org/x/mod/semver"
+)
 
 // HighestRanked returns the release that outranks the others, and false for an empty list.
 func HighestRanked(releases []Release) (Release, bool) {
@@ -52,4 +57,42 @@ func (a ranked) ranksAbove(b ranked) bool {
 		}
 	}
 	return a.release.PublishedAt.After(b.release.PublishedAt)
+}
+
+// parseSemver returns a semantic version (SemVer 2.0.0), with or without a lower-case "v" before it
+// (contract R-21), in the form that golang.org/x/mod/semver compares. It returns false for any
+// other text, also for the short forms v1 and v1.2 that Go allows.
+func parseSemver(s string) (string, bool) {
+	v := "v" + strings.TrimPrefix(s, "v")
+	core, _, _ := strings.Cut(v, "+")
+	core, _, _ = strings.Cut(core, "-")
+	return v, strings.Count(core, ".") == 2 && semver.IsValid(v)
+}
+
+// The forms of version ranges (contract R-49). A comparator or a hyphen makes a range only before
+// text that begins like a version, so that "~draft" is still a version.
+const (
+	comparator  = `(?:\^|~|>=|<=|>|<|=)\s*` + versionLike
+	versionLike = `[vV]?(?:[0-9]\S*|[xX*](?:\.\S*)?)`
+	partOrWild  = `(?:[0-9]+|[xX*])`
+)
+
+var (
+	comparatorList = regexp.MustCompile(`^` + comparator + `(?:\s+` + comparator + `)*$`)
+	hyphenRange    = regexp.MustCompile(`^` + versionLike + `\s+-\s+` + versionLike + `$`)
+	dottedParts    = regexp.MustCompile(`^[vV]?` + partOrWild + `(?:\.` + partOrWild + `){1,2}$`)
+)
+
+// isRange reports whether s is a range of versions.
+func isRange(s string) bool {
+	s = strings.TrimSpace(s)
+	switch {
+	case !strings.ContainsAny(s, "^~<>=|*xX \t\n\v\f\r"): // nearly all versions; stores call it for every row
+		return false
+	case s == "*", s == "x", s == "X", strings.Contains(s, "||"):
+		return true
+	case dottedParts.MatchString(s):
+		return strings.ContainsAny(s, "xX*")
+	}
+	return comparatorList.MatchString(s) || hyphenRange.MatchString(s)
 }
