@@ -166,7 +166,7 @@ func (w *Web) readEvaluations(c *fiber.Ctx, into any) error {
 func sendObject(c *fiber.Ctx, o any) error {
 	body, err := json.Marshal(o)
 	if err != nil {
-		return fault.Wrap(fault.Internal, "an answer cannot be written", err)
+		return fault.Wrap(fault.Internal, "the decision was made but the response could not be encoded", err)
 	}
 	return sendJSON(c, body)
 }

@@ -280,7 +280,6 @@ var read = [...][]string{
 // fewMembers is up to how many members of an object are compared one by one.
 const fewMembers = 16
 
-// object reads an object.
 func (m *message) object(at level) {
 	var first [fewMembers][]byte
 	var known map[string]bool

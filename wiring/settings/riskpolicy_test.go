@@ -137,7 +137,7 @@ func TestErrorsOfUseCasesNameTheVariable(t *testing.T) {
 		"ACCESS_TOKEN_TTL=1ms":            "ACCESS_TOKEN_TTL: 1ms is less than a second",
 		"LOCKOUT_THRESHOLD=101":           "LOCKOUT_THRESHOLD: 101 is more than 100",
 		"DEVICE_BINDING=maybe":            `DEVICE_BINDING: "maybe" is not preferred, required or off`,
-		"RISK_HISTORY=maybe":              `RISK_HISTORY: "maybe" is none of off, shadow and on`,
+		"RISK_HISTORY=maybe":              `RISK_HISTORY: must be off, shadow or on, not "maybe"`,
 		"HIGH_RISK_COUNTRIES=de":          `HIGH_RISK_COUNTRIES: "de" is not an ISO 3166 code of two capital letters`,
 		"OTP_TTL=1ms":                     "OTP_TTL: 1ms is less than a second",
 		"REAUTHENTICATION_MAX_AGE=25h":    "REAUTHENTICATION_MAX_AGE: 25h0m0s is not in the range 1s to 24h",

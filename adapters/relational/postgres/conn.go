@@ -230,7 +230,6 @@ func (c *conn) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx
 	return &tx{begun, c, w, ctx}, nil
 }
 
-// rows are the rows of a query.
 type rows struct {
 	driver.Rows
 

@@ -245,7 +245,7 @@ func (s *Servers) releaseMirrored(ctx context.Context, tx bun.Tx, urls []string)
 	return err
 }
 
-// owner is a server that has an address.
+// owner names the server to which a remote address belongs.
 type owner struct{ URL, Name string }
 
 // checkOwners returns fault.Conflict if an address belongs to another server than the wanted one.

@@ -83,7 +83,7 @@ func (a *API) removeRule(q *request) act {
 // maxDecided is how many reviews one request may decide.
 const maxDecided = 100
 
-// decided is what became of one review.
+// decided is the outcome of one review of a batch: approved, rejected, or why not.
 type decided struct {
 	ID      string     `json:"id"`
 	Outcome string     `json:"outcome"`         // approved, rejected, or refused

@@ -30,7 +30,7 @@ const (
 
 	operator  = "/console/operator/"
 	wrongName = "Name must have 1 to 40 lower-case letters"
-	exists    = "There is one with this name already."
+	exists    = "Another one has this name already; choose another name."
 	changed   = "The changes are saved."
 	once      = "It is shown once."
 )

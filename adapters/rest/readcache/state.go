@@ -148,8 +148,8 @@ func (c *Cache[K, R]) storeState(replace func(known *state) *state) {
 	}
 }
 
-// staleAnswer returns the kept answer of a key while the database is away because of cause, or the
-// cause if it does not exist that may be sent. It sends nothing that says that there is nothing to
+// staleAnswer returns the kept answer of a key while the database is away, or cause if no kept answer
+// may be sent. It sends nothing that says that there is nothing to
 // read: a server may have been published since.
 func (c *Cache[K, R]) staleAnswer(key K, cause error) (Answer[R], error) {
 	e, ok := c.entries.GetIfPresent(key)

@@ -179,7 +179,7 @@ func (a *API) MaxBody(method, path string) int {
 
 // WriteFault writes {"error": message}. A document that breaks a rule is 422 instead of 400. While
 // writes are off, a write is 501 even if its body is too large to be read (contract R-6). A read of
-// a path with slashes too many is 308 instead of 404 (contract R-63).
+// a path with a repeated or trailing slash is 308 instead of 404 (contract R-63).
 func (a *API) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 	needed := ""
 	switch c.Method() {
@@ -197,7 +197,7 @@ func (a *API) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 	case status == http.StatusNotFound && (c.Method() == http.MethodGet || c.Method() == http.MethodHead) &&
 		a.leadsToClean(c):
 		c.Status(http.StatusPermanentRedirect)
-		message = "this path has slashes too many"
+		message = "the path has a repeated or trailing slash; see Location"
 	case f.Kind == fault.Invalid && f.Code == registry.CodeRules:
 		c.Status(http.StatusUnprocessableEntity)
 	case status == http.StatusRequestEntityTooLarge && a.isOff(c):
@@ -207,8 +207,8 @@ func (a *API) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 	return c.JSON(map[string]string{"error": message})
 }
 
-// leadsToClean sets Location if the path without slashes too many is one for servers, of the
-// registry or of a view. Clients join a base URL that ends in a slash, and others end every path
+// leadsToClean sets Location if the path without repeated or trailing slashes is one for servers, of
+// the registry or of a view. Clients join a base URL that ends in a slash, and others end every path
 // with one.
 func (a *API) leadsToClean(c *fiber.Ctx) bool {
 	clean := cleanSlashes(c.Path())

@@ -303,8 +303,8 @@ func TestPathsThatAreNotText(t *testing.T) {
 	call(t, "GET", url+"/v0.1/servers/com.example/server/versions", "").expect(t, 404, `{"error":"no such path"}`)
 }
 
-// TestSlashes expects reads of paths with slashes too many to lead to the clean path on this host,
-// and nothing else to be redirected.
+// TestSlashes expects reads of paths with a repeated or trailing slash to lead to the clean path on
+// this host, and nothing else to be redirected.
 func TestSlashes(t *testing.T) {
 	url := serve(t, registryapi.Config{}, newServers(t), nil)
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}

@@ -25,7 +25,7 @@ func (m HistoryMode) Validate() error {
 	case HistoryOff, HistoryShadow, HistoryOn, "":
 		return nil
 	}
-	return fmt.Errorf("%q is none of off, shadow and on", string(m))
+	return fmt.Errorf("must be off, shadow or on, not %q", string(m))
 }
 
 // Learns reports whether counts are read and learnt.

@@ -177,7 +177,7 @@ func NewOperators(g registrystore.Grants, a authority.Acts) *Operators { return 
 // actOperate is the action of a refusal in the audit log.
 const actOperate audit.Action = "operate"
 
-var errNoOperate = fault.New(fault.Forbidden, "you have no operate permission")
+var errNoOperate = fault.New(fault.Forbidden, "this needs the grant operate; ask an operator")
 
 // Authorize returns a person who may operate, as Permit does. Refusals for the grant are recorded
 // in the audit log.

@@ -206,7 +206,6 @@ func tokenDetails(v view.Name, token view.TokenName) audit.Details {
 	return audit.About(audit.Details{}, audit.Object{Kind: "viewToken", Key: string(v) + " " + string(token)})
 }
 
-// record records a change of a view, or of a token of it.
 func (o *Operator) record(
 	ctx context.Context, action audit.Action, v view.Name, token view.TokenName, details audit.Details,
 ) error {

@@ -52,11 +52,11 @@ func byHand[T any](exists bool, manager func(*T) string) registry.Check[T] {
 	return func(current *T) error {
 		switch {
 		case current == nil && exists:
-			return fault.New(fault.NotFound, "it was removed in the meantime")
+			return fault.New(fault.NotFound, "it was removed while you edited it")
 		case current == nil:
 			return nil
 		case !exists:
-			return fault.New(fault.Conflict, "there is one with this name already")
+			return fault.New(fault.Conflict, "another one has this name already; choose another name")
 		}
 		return registry.CheckByHand(manager(current), "")
 	}

@@ -94,7 +94,6 @@ func (s *Site) handleActError(v *Visit, a Act, err error) error {
 	return err
 }
 
-// show shows the form of an act.
 func (s *Site) show(v *Visit, a Act, problems Problems) error {
 	if a.Show != nil {
 		return a.Show(v, problems)
