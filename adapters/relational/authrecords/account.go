@@ -17,7 +17,7 @@ import (
 
 // accountStore stores the accounts of people. It implements [authstore.Accounts].
 type accountStore struct {
-	table[auth.Account, accountRow]
+	keyed[auth.UserID, auth.Account, accountRow]
 }
 
 type accountRow struct {
@@ -74,10 +74,6 @@ func (r *accountRow) toAccount() auth.Account {
 // transaction can go on.
 func (s *accountStore) Create(ctx context.Context, a auth.Account) error {
 	return s.insertNew(ctx, a, "the e-mail address is already in use")
-}
-
-func (s *accountStore) Get(ctx context.Context, id auth.UserID) (auth.Account, error) {
-	return s.find(ctx, "id = ?", id)
 }
 
 func (s *accountStore) ByEmail(ctx context.Context, email auth.Email) (auth.Account, error) {

@@ -55,20 +55,20 @@ type Stores struct {
 func NewStores(db *database.DB, root auth.RootSecret) (Stores, error) {
 	key, err := root.Derive(history.KeyPurpose)
 	counts := &historyStore{db, key}
-	sessions := &sessionStore{newTable(db, "session", newSessionRow, (*sessionRow).toSession)}
+	sessions := &sessionStore{newKeyed[auth.SessionID](db, "session", newSessionRow, (*sessionRow).toSession)}
 	tokens := &apiTokenStore{newTable(db, "token", newAPITokenRow, (*apiTokenRow).toAPIToken)}
 	people := &directory{newTable(db, "account", nil, (*personRow).toPerson)}
 	return Stores{
-		&accountStore{newTable(db, "account", newAccountRow, (*accountRow).toAccount)}, &lockoutStore{db},
+		&accountStore{newKeyed[auth.UserID](db, "account", newAccountRow, (*accountRow).toAccount)}, &lockoutStore{db},
 		sessions, sessions, sessions, sessions,
-		&refreshTokenStore{newTable(db, "refresh token", newRefreshTokenRow, (*refreshTokenRow).toRefreshToken)},
-		&sessionCookieStore{newTable(db, "session cookie", newSessionCookieRow, (*sessionCookieRow).toSessionCookie)},
-		&deviceStore{newTable(db, "device", newDeviceRow, (*deviceRow).toDevice)},
-		&deviceTokenStore{newTable(db, "device token", newDeviceTokenRow, (*deviceTokenRow).toDeviceToken)},
+		&refreshTokenStore{newHashed(db, "refresh token", newRefreshTokenRow, (*refreshTokenRow).toRefreshToken)},
+		&sessionCookieStore{newHashed(db, "session cookie", newSessionCookieRow, (*sessionCookieRow).toSessionCookie)},
+		&deviceStore{newKeyed[auth.DeviceID](db, "device", newDeviceRow, (*deviceRow).toDevice)},
+		&deviceTokenStore{newHashed(db, "device token", newDeviceTokenRow, (*deviceTokenRow).toDeviceToken)},
 		&pendingLoginStore{newTable(db, "pending login", newPendingRow, (*pendingRow).toPendingLogin)},
-		&challengeStore{newTable(db, "challenge", newChallengeRow, (*challengeRow).toChallenge)},
+		&challengeStore{newKeyed[auth.ChallengeID](db, "challenge", newChallengeRow, (*challengeRow).toChallenge)},
 		counts, counts, counts, tokens, tokens,
-		&linkStore{newTable(db, "link", newLinkRow, (*linkRow).toLink)}, people, people,
+		&linkStore{newHashed(db, "link", newLinkRow, (*linkRow).toLink)}, people, people,
 		&providerStore{db}, &identityStore{newTable(db, "identity", newIdentityRow, (*identityRow).toIdentity)},
 		&loginStore{newTable(db, "login", newLoginRow, (*loginRow).toLogin)},
 		&passkeyStore{newTable(db, "passkey", newPasskeyRow, (*passkeyRow).toPasskey)},

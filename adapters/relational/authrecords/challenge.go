@@ -12,7 +12,7 @@ import (
 
 // challengeStore stores the challenges of step-ups. It implements [authstore.Challenges].
 type challengeStore struct {
-	table[auth.Challenge, challengeRow]
+	keyed[auth.ChallengeID, auth.Challenge, challengeRow]
 }
 
 type challengeRow struct {
@@ -45,18 +45,6 @@ func (r *challengeRow) toChallenge() auth.Challenge {
 		CodeHash: emptyToNil[auth.CodeHash](r.CodeHash), Standby: emptyToNil[auth.CodeHash](r.Standby),
 		Attempts: r.Attempts, State: r.State, CreatedAt: r.CreatedAt.Time, ExpiresAt: r.ExpiresAt.Time,
 	}
-}
-
-func (s *challengeStore) Create(ctx context.Context, c auth.Challenge) error {
-	return s.insert(ctx, c)
-}
-
-func (s *challengeStore) Get(ctx context.Context, id auth.ChallengeID) (auth.Challenge, error) {
-	return s.find(ctx, "id = ?", id)
-}
-
-func (s *challengeStore) Update(ctx context.Context, id auth.ChallengeID, change func(*auth.Challenge) error) error {
-	return s.update(ctx, id, change)
 }
 
 func (s *challengeStore) DeleteExpired(ctx context.Context, before time.Time) (int, error) {

@@ -18,7 +18,9 @@ import (
 const maxEnsure = 10
 
 // deviceStore stores the devices from which people sign in. It implements [authstore.Devices].
-type deviceStore struct{ table[auth.Device, deviceRow] }
+type deviceStore struct {
+	keyed[auth.DeviceID, auth.Device, deviceRow]
+}
 
 type deviceRow struct {
 	bun.BaseModel `bun:"table:devices"`
@@ -91,14 +93,6 @@ func (s *deviceStore) Find(ctx context.Context, user auth.UserID, identity auth.
 	return s.find(ctx, currentDevice, user, identity)
 }
 
-func (s *deviceStore) Get(ctx context.Context, id auth.DeviceID) (auth.Device, error) {
-	return s.find(ctx, "id = ?", id)
-}
-
-func (s *deviceStore) Update(ctx context.Context, id auth.DeviceID, change func(*auth.Device) error) error {
-	return s.update(ctx, id, change)
-}
-
 // DeleteUnused implements authstore.Devices. It also removes the tokens of the devices.
 func (s *deviceStore) DeleteUnused(ctx context.Context, before time.Time) (int, error) {
 	return s.db.InBatches(ctx, func(ctx context.Context, tx bun.IDB) (int, error) {
@@ -132,7 +126,7 @@ const currentDevice = "user_id = ? AND identity = ? AND NOT revoked"
 
 // deviceTokenStore stores the hashes of device tokens. It implements [authstore.DeviceTokens].
 type deviceTokenStore struct {
-	table[auth.DeviceToken, deviceTokenRow]
+	hashed[auth.DeviceToken, deviceTokenRow]
 }
 
 type deviceTokenRow struct {
@@ -175,10 +169,6 @@ func (s *deviceTokenStore) Add(ctx context.Context, t auth.DeviceToken, keep int
 		_, err = old.Exec(ctx)
 		return s.db.ClassifyError(err)
 	})
-}
-
-func (s *deviceTokenStore) Find(ctx context.Context, h auth.TokenHash) (auth.DeviceToken, error) {
-	return s.find(ctx, "hash = ?", hash(h))
 }
 
 func (s *deviceTokenStore) Remove(ctx context.Context, device auth.DeviceID) error {

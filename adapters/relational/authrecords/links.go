@@ -11,7 +11,7 @@ import (
 )
 
 // linkStore stores the hashes of links. It implements [authstore.Links].
-type linkStore struct{ table[auth.Link, linkRow] }
+type linkStore struct{ hashed[auth.Link, linkRow] }
 
 type linkRow struct {
 	bun.BaseModel `bun:"table:links"`
@@ -38,10 +38,6 @@ func (r *linkRow) toLink() auth.Link {
 }
 
 func (s *linkStore) Put(ctx context.Context, l auth.Link) error { return s.insert(ctx, l) }
-
-func (s *linkStore) Find(ctx context.Context, h auth.TokenHash) (auth.Link, error) {
-	return s.find(ctx, "hash = ?", hash(h))
-}
 
 // Take implements authstore.Links. Of parallel calls, one removes the row.
 func (s *linkStore) Take(ctx context.Context, h auth.TokenHash) error {

@@ -15,7 +15,7 @@ import (
 // sessionStore stores sessions. It implements Sessions, SessionLevels, SessionHistory and
 // SessionRetention of ports/authstore.
 type sessionStore struct {
-	table[auth.Session, sessionRow]
+	keyed[auth.SessionID, auth.Session, sessionRow]
 }
 
 type sessionRow struct {
@@ -58,18 +58,6 @@ func (r *sessionRow) toSession() auth.Session {
 		IPAddress: r.IPAddress.Addr, EndedAt: r.EndedAt.Time, EndReason: r.EndReason,
 		ReauthenticatedAt: r.ReauthenticatedAt.Time,
 	}
-}
-
-func (s *sessionStore) Create(ctx context.Context, session auth.Session) error {
-	return s.insert(ctx, session)
-}
-
-func (s *sessionStore) Get(ctx context.Context, id auth.SessionID) (auth.Session, error) {
-	return s.find(ctx, "id = ?", id)
-}
-
-func (s *sessionStore) Update(ctx context.Context, id auth.SessionID, change func(*auth.Session) error) error {
-	return s.update(ctx, id, change)
 }
 
 func (s *sessionStore) End(
@@ -186,7 +174,7 @@ func selectActive(q *bun.SelectQuery, user auth.UserID, when time.Time) *bun.Sel
 
 // sessionCookieStore stores the hashes of session cookies. It implements [authstore.SessionCookies].
 type sessionCookieStore struct {
-	table[auth.SessionCookie, sessionCookieRow]
+	hashed[auth.SessionCookie, sessionCookieRow]
 }
 
 type sessionCookieRow struct {
@@ -213,14 +201,6 @@ func (r *sessionCookieRow) toSessionCookie() auth.SessionCookie {
 	}
 }
 
-func (s *sessionCookieStore) Add(ctx context.Context, c auth.SessionCookie) error {
-	return s.insert(ctx, c)
-}
-
-func (s *sessionCookieStore) Find(ctx context.Context, h auth.TokenHash) (auth.SessionCookie, error) {
-	return s.find(ctx, "hash = ?", hash(h))
-}
-
 // Replace implements authstore.SessionCookies. Of parallel calls, the condition of the update lets
 // one succeed.
 func (s *sessionCookieStore) Replace(ctx context.Context, h auth.TokenHash, by auth.SessionCookie) error {
@@ -239,7 +219,7 @@ func (s *sessionCookieStore) Replace(ctx context.Context, h auth.TokenHash, by a
 // refreshTokenStore stores the hashes of refresh tokens, of all generations. It implements
 // [authstore.RefreshTokens].
 type refreshTokenStore struct {
-	table[auth.RefreshToken, refreshTokenRow]
+	hashed[auth.RefreshToken, refreshTokenRow]
 }
 
 type refreshTokenRow struct {
@@ -264,14 +244,6 @@ func (r *refreshTokenRow) toRefreshToken() auth.RefreshToken {
 		Hash: auth.TokenHash(r.Hash), SessionID: r.SessionID,
 		IssuedAt: r.IssuedAt.Time, ExpiresAt: r.ExpiresAt.Time, SpentAt: r.SpentAt.Time,
 	}
-}
-
-func (s *refreshTokenStore) Add(ctx context.Context, t auth.RefreshToken) error {
-	return s.insert(ctx, t)
-}
-
-func (s *refreshTokenStore) Find(ctx context.Context, h auth.TokenHash) (auth.RefreshToken, error) {
-	return s.find(ctx, "hash = ?", hash(h))
 }
 
 // Spend implements authstore.RefreshTokens. Of parallel calls, the condition of the update lets one

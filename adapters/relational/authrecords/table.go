@@ -30,6 +30,34 @@ func newTable[V, R any](db *database.DB, noun string, toRow func(V) *R, toRecord
 	return table[V, R]{db, noun, toRow, toRecord}
 }
 
+// keyed has the methods of stores whose records have an id.
+type keyed[K ~string, V, R any] struct{ table[V, R] }
+
+func newKeyed[K ~string, V, R any](db *database.DB, noun string, toRow func(V) *R, toRecord func(*R) V) keyed[K, V, R] {
+	return keyed[K, V, R]{newTable(db, noun, toRow, toRecord)}
+}
+
+func (t keyed[K, V, R]) Create(ctx context.Context, record V) error { return t.insert(ctx, record) }
+
+func (t keyed[K, V, R]) Get(ctx context.Context, id K) (V, error) { return t.find(ctx, "id = ?", id) }
+
+func (t keyed[K, V, R]) Update(ctx context.Context, id K, change func(*V) error) error {
+	return t.update(ctx, id, change)
+}
+
+// hashed has the methods of stores of tokens by their hashes.
+type hashed[V, R any] struct{ table[V, R] }
+
+func newHashed[V, R any](db *database.DB, noun string, toRow func(V) *R, toRecord func(*R) V) hashed[V, R] {
+	return hashed[V, R]{newTable(db, noun, toRow, toRecord)}
+}
+
+func (t hashed[V, R]) Add(ctx context.Context, record V) error { return t.insert(ctx, record) }
+
+func (t hashed[V, R]) Find(ctx context.Context, h auth.TokenHash) (V, error) {
+	return t.find(ctx, "hash = ?", hash(h))
+}
+
 // insert adds a record.
 func (t table[V, R]) insert(ctx context.Context, record V) error {
 	return t.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
