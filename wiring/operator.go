@@ -8,14 +8,14 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
+	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/adminapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
-	"github.com/tollgate-dev/tollgate/core/access/ruling"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
-	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/auth/learning"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
@@ -26,13 +26,10 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
+	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
-	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/core/registry/transferring"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
-	"github.com/tollgate-dev/tollgate/ports/authstore"
-	"github.com/tollgate-dev/tollgate/ports/methodstore"
-	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
@@ -52,25 +49,23 @@ var operatorSet = wire.NewSet(
 	transferring.New, wire.Struct(new(transferring.Ports), "*"), allowlist.NewSource, policySet, operatorReviewSet,
 	quarantineSet, wire.Value((*notices.Notifier)(nil)),
 	viewing.NewOperator, wire.Struct(new(viewing.OperatorPorts), "*"),
+	adminapi.New, wire.Struct(new(adminapi.UseCases), "Callers", "Operators", "Recorder", "Cursors", "Clock", "Accounts",
+		"People", "Devices", "Grants", "GrantChanges", "Policies", "Views", "Mirrors", "Webhooks", "Reviews", "Methods", "Listing",
+		"Log", "Services", "Tokens", "State", "Providers", "AccessRules"),
+	registryapi.NewReviews, registryapi.NewQuarantine, wire.Value(registryapi.Resource{}), newLocalAPI,
+	inprocess.CommandsSet, permit.NewOperators,
 	mirrorsSet, notifying.NewOperator, wire.Struct(new(notifying.OperatorPorts), "*"), eventsSet,
 	stateSet, tokens.New, wire.Struct(new(tokens.Ports), "*"), wire.Struct(new(Operator), "*"),
 )
 
-// Operator holds what operator commands work with. The service may use the same records meanwhile.
+// Operator holds what operator commands work with: the API in this process, and the use cases of what
+// it does not have. The service may use the same records meanwhile.
 type Operator struct {
+	API           *rest.Local
 	People        *people.Service
 	Devices       *devices.Operator
-	Trail         *auditing.Trail
-	Accounts      authstore.Accounts
 	Learner       *learning.Learner
-	Grants        registrystore.Grants
-	Services      *delegating.Services
-	Tokens        *tokens.Service
-	GrantChanges  *delegating.GrantOperator
-	Methods       methodstore.Store
 	MethodChanges *manage.Operator
-	Policies      *delegating.Policies
-	Reviews       *reviewing.Service
 	Quarantine    *quarantining.Service
 	Transfer      *transferring.Mover
 	AllowLists    *allowlist.Source
@@ -78,9 +73,11 @@ type Operator struct {
 	Webhooks      *notifying.Operator
 	Mirrors       *mirroring.Operator
 	State         *declaring.Service
-	Providers     *federating.Providers
-	AccessRules   *ruling.Operator
 	Issuer        auth.Issuer // of authenticators
+}
+
+func newLocalAPI(a *adminapi.API, r *registryapi.Reviews, q *registryapi.Quarantine) *rest.Local {
+	return rest.NewLocal(a, r, q)
 }
 
 // OpenOperator opens the existing records and brings their schema up to date, as the service does

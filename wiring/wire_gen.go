@@ -1619,47 +1619,55 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 
 // injectOperator opens the records for operator commands (operator.go).
 func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (*Operator, func(), error) {
-	config := s.People
-	relationalConfig := s.Records
+	authority := _wireCommandsValue
+	config := s.Records
 	tracing := _wireTracingValue
 	queryHook := otlp.NewQueries(tracing)
-	db, cleanup, err := relational.Open(ctx, relationalConfig, queryHook, log)
+	db, cleanup, err := relational.Open(ctx, config, queryHook, log)
 	if err != nil {
 		return nil, nil, err
 	}
+	registryrecordsConfig := s.Servers
+	stores := registryrecords.NewStores(db, registryrecordsConfig)
+	grants := stores.Grants
+	auditLog := newAuditLog(db)
+	clock := _wireClockValue
+	entropy := _wireEntropyValue
+	trail := auditing.New(auditLog, clock, entropy)
+	acts := inprocess.NewActs(trail)
+	operators := permit.NewOperators(grants, acts)
 	service := s.Service
 	secretKey := service.SecretKey
 	keyring := authrecords.NewKeyring(db)
-	entropy := _wireEntropyValue
 	rootSecret, err := authrecords.NewRootSecret(ctx, secretKey, keyring, entropy)
 	if err != nil {
 		cleanup()
 		return nil, nil, err
 	}
-	stores, err := authrecords.NewStores(db, rootSecret)
+	sealer, err := inprocess.NewCursors(rootSecret)
 	if err != nil {
 		cleanup()
 		return nil, nil, err
 	}
-	accounts := stores.Accounts
-	authstoreDevices := stores.Devices
-	sessions := stores.Sessions
-	lockouts := stores.Lockouts
-	pendingLogins := stores.PendingLogins
-	links := stores.Links
-	directory := stores.Directory
-	operators := stores.Operators
+	authrecordsStores, err := authrecords.NewStores(db, rootSecret)
+	if err != nil {
+		cleanup()
+		return nil, nil, err
+	}
+	accounts := authrecordsStores.Accounts
+	peopleConfig := s.People
+	authstoreDevices := authrecordsStores.Devices
+	sessions := authrecordsStores.Sessions
+	lockouts := authrecordsStores.Lockouts
+	pendingLogins := authrecordsStores.PendingLogins
+	links := authrecordsStores.Links
+	directory := authrecordsStores.Directory
+	authstoreOperators := authrecordsStores.Operators
 	runner := newTransactions(db)
-	registryrecordsConfig := s.Servers
-	registryrecordsStores := registryrecords.NewStores(db, registryrecordsConfig)
-	grants := registryrecordsStores.Grants
-	auditLog := newAuditLog(db)
-	clock := _wireClockValue
-	trail := auditing.New(auditLog, clock, entropy)
 	grantPorts := delegating.GrantPorts{
 		Transactions: runner,
 		Grants:       grants,
-		Operators:    operators,
+		Operators:    authstoreOperators,
 		Recorder:     trail,
 	}
 	grantOperator := delegating.NewGrantOperator(grantPorts)
@@ -1682,7 +1690,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Pending:     pendingLogins,
 		Links:       links,
 		Directory:   directory,
-		Operators:   operators,
+		Operators:   authstoreOperators,
 		Transaction: runner,
 		Grants:      granter,
 		Passwords:   passwordHasher,
@@ -1694,13 +1702,13 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Entropy:     entropy,
 		Root:        rootSecret,
 	}
-	peopleService, err := people.New(config, ports)
+	peopleService, err := people.New(peopleConfig, ports)
 	if err != nil {
 		cleanup()
 		return nil, nil, err
 	}
-	deviceTokens := stores.DeviceTokens
-	sessionLevels := stores.SessionLevels
+	deviceTokens := authrecordsStores.DeviceTokens
+	sessionLevels := authrecordsStores.SessionLevels
 	devicesPorts := devices.Ports{
 		Devices:      authstoreDevices,
 		DeviceTokens: deviceTokens,
@@ -1713,39 +1721,9 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	}
 	devicesService := devices.New(devicesPorts)
 	operator := devices.NewOperator(devicesService)
-	historyTotals := stores.HistoryTotals
-	learningPorts := learning.Ports{
-		Accounts: accounts,
-		Totals:   historyTotals,
-		Clock:    clock,
-	}
-	learner := learning.New(learningPorts)
 	permitConfig := s.Delegating
-	services := registryrecordsStores.Services
-	servicePorts := delegating.ServicePorts{
-		Transactions: runner,
-		Services:     services,
-		Recorder:     trail,
-		Clock:        clock,
-	}
-	delegatingServices := delegating.NewServices(permitConfig, servicePorts)
-	apiTokens := stores.APITokens
-	tokensPorts := tokens.Ports{
-		Transaction: runner,
-		Tokens:      apiTokens,
-		Trail:       trail,
-		Clock:       clock,
-		Entropy:     entropy,
-	}
-	tokensService := tokens.New(tokensPorts)
-	methods := methodrecords.NewMethods(db)
-	managePorts := manage.Ports{
-		Transactions: runner,
-		Methods:      methods,
-		Recorder:     trail,
-	}
-	manageOperator := manage.New(managePorts)
-	policies := registryrecordsStores.Policies
+	policies := stores.Policies
+	services := stores.Services
 	makers := inprocess.NewMakers(accounts, services)
 	checkerPorts := permit.CheckerPorts{
 		Policies: policies,
@@ -1765,23 +1743,9 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Entropy:      entropy,
 	}
 	delegatingPolicies := delegating.NewPolicies(permitConfig, policyPorts)
-	serverWriter := registryrecordsStores.Writer
-	quarantine := registryrecordsStores.Quarantine
-	acts := inprocess.NewActs(trail)
-	changePorts := change.Ports{
-		Transactions: runner,
-		Writer:       serverWriter,
-		Quarantine:   quarantine,
-		Acts:         acts,
-	}
-	reviews := registryrecordsStores.Reviews
-	reviewBacklog := registryrecordsStores.Backlog
-	reviewRules := registryrecordsStores.ReviewRules
-	serverReader := registryrecordsStores.Reader
-	mirrors := registryrecordsStores.Mirrors
-	mirroredVersions := registryrecordsStores.Mirrored
-	webhooks := registryrecordsStores.Webhooks
-	deliveries := registryrecordsStores.Deliveries
+	views := stores.Views
+	webhooks := stores.Webhooks
+	deliveries := stores.Deliveries
 	encoder := _wireEncoderValue
 	announcePorts := announce.Ports{
 		Webhooks:   webhooks,
@@ -1791,64 +1755,6 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Entropy:    entropy,
 	}
 	recorder := announce.New(announcePorts)
-	mirrorEnder := reviewing.MirrorEnder{
-		Mirrored:   mirroredVersions,
-		Reviews:    reviews,
-		Reader:     serverReader,
-		Writer:     serverWriter,
-		Quarantine: quarantine,
-		Events:     recorder,
-		Recorder:   trail,
-	}
-	reviewNotifier := inprocess.NewReviewNotifier(notifier)
-	sealer, err := inprocess.NewCursors(rootSecret)
-	if err != nil {
-		cleanup()
-		return nil, nil, err
-	}
-	reviewingPorts := reviewing.Ports{
-		Ports:    changePorts,
-		Reviews:  reviews,
-		Backlog:  reviewBacklog,
-		Rules:    reviewRules,
-		Reader:   serverReader,
-		Mirrors:  mirrors,
-		Mirrored: mirroredVersions,
-		Grants:   grants,
-		Ender:    mirrorEnder,
-		Recorder: trail,
-		Notifier: reviewNotifier,
-		Events:   recorder,
-		Cursors:  sealer,
-		Clock:    clock,
-		Entropy:  entropy,
-	}
-	reviewingService := reviewing.New(reviewingPorts)
-	mirrorRereader := registryrecordsStores.Rereader
-	quarantiningPorts := quarantining.Ports{
-		Ports:    changePorts,
-		Reader:   serverReader,
-		Mirrors:  mirrorRereader,
-		Grants:   grants,
-		Events:   recorder,
-		Notifier: reviewNotifier,
-		Cursors:  sealer,
-		Clock:    clock,
-	}
-	quarantiningService := quarantining.New(quarantiningPorts)
-	transferringPorts := transferring.Ports{
-		Transactions: runner,
-		Writer:       serverWriter,
-		Reader:       serverReader,
-		Quarantine:   quarantine,
-		Events:       recorder,
-		Recorder:     trail,
-		Clock:        clock,
-	}
-	mover := transferring.New(transferringPorts)
-	snapshotReader := registryrecordsStores.Snapshot
-	source := allowlist.NewSource(snapshotReader)
-	views := registryrecordsStores.Views
 	operatorPorts := viewing.OperatorPorts{
 		Transactions: runner,
 		Views:        views,
@@ -1858,26 +1764,14 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Entropy:      entropy,
 	}
 	viewingOperator := viewing.NewOperator(operatorPorts)
-	inprocessSealer, err := inprocess.NewSealer(rootSecret, entropy)
-	if err != nil {
-		cleanup()
-		return nil, nil, err
-	}
-	webhookConfig := s.Receivers
-	sender, cleanup2 := webhook.New(webhookConfig)
-	notifyingOperatorPorts := notifying.OperatorPorts{
-		Transactions: runner,
-		Webhooks:     webhooks,
-		Deliveries:   deliveries,
-		Recorder:     trail,
-		Sealer:       inprocessSealer,
-		Sender:       sender,
-		Encoder:      encoder,
-		Clock:        clock,
-		Entropy:      entropy,
-	}
-	notifyingOperator := notifying.NewOperator(notifyingOperatorPorts)
 	mirroringConfig := s.Mirroring
+	mirrors := stores.Mirrors
+	mirroredVersions := stores.Mirrored
+	serverWriter := stores.Writer
+	serverReader := stores.Reader
+	quarantine := stores.Quarantine
+	reviews := stores.Reviews
+	reviewRules := stores.ReviewRules
 	approver := reviewing.Approver{
 		Rules:  reviewRules,
 		Reader: serverReader,
@@ -1902,12 +1796,89 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Entropy:      entropy,
 	}
 	mirroringOperator := mirroring.NewOperator(mirroringConfig, mirroringPorts)
-	appliedStates := registryrecordsStores.Applied
+	inprocessSealer, err := inprocess.NewSealer(rootSecret, entropy)
+	if err != nil {
+		cleanup()
+		return nil, nil, err
+	}
+	webhookConfig := s.Receivers
+	sender, cleanup2 := webhook.New(webhookConfig)
+	notifyingOperatorPorts := notifying.OperatorPorts{
+		Transactions: runner,
+		Webhooks:     webhooks,
+		Deliveries:   deliveries,
+		Recorder:     trail,
+		Sealer:       inprocessSealer,
+		Sender:       sender,
+		Encoder:      encoder,
+		Clock:        clock,
+		Entropy:      entropy,
+	}
+	notifyingOperator := notifying.NewOperator(notifyingOperatorPorts)
+	changePorts := change.Ports{
+		Transactions: runner,
+		Writer:       serverWriter,
+		Quarantine:   quarantine,
+		Acts:         acts,
+	}
+	reviewBacklog := stores.Backlog
+	mirrorEnder := reviewing.MirrorEnder{
+		Mirrored:   mirroredVersions,
+		Reviews:    reviews,
+		Reader:     serverReader,
+		Writer:     serverWriter,
+		Quarantine: quarantine,
+		Events:     recorder,
+		Recorder:   trail,
+	}
+	reviewNotifier := inprocess.NewReviewNotifier(notifier)
+	reviewingPorts := reviewing.Ports{
+		Ports:    changePorts,
+		Reviews:  reviews,
+		Backlog:  reviewBacklog,
+		Rules:    reviewRules,
+		Reader:   serverReader,
+		Mirrors:  mirrors,
+		Mirrored: mirroredVersions,
+		Grants:   grants,
+		Ender:    mirrorEnder,
+		Recorder: trail,
+		Notifier: reviewNotifier,
+		Events:   recorder,
+		Cursors:  sealer,
+		Clock:    clock,
+		Entropy:  entropy,
+	}
+	reviewingService := reviewing.New(reviewingPorts)
+	methods := methodrecords.NewMethods(db)
+	managePorts := manage.Ports{
+		Transactions: runner,
+		Methods:      methods,
+		Recorder:     trail,
+	}
+	manageOperator := manage.New(managePorts)
+	servicePorts := delegating.ServicePorts{
+		Transactions: runner,
+		Services:     services,
+		Recorder:     trail,
+		Clock:        clock,
+	}
+	delegatingServices := delegating.NewServices(permitConfig, servicePorts)
+	apiTokens := authrecordsStores.APITokens
+	tokensPorts := tokens.Ports{
+		Transaction: runner,
+		Tokens:      apiTokens,
+		Trail:       trail,
+		Clock:       clock,
+		Entropy:     entropy,
+	}
+	tokensService := tokens.New(tokensPorts)
+	appliedStates := stores.Applied
 	emailAddresses := inprocess.NewEmailAddresses(accounts)
-	providers := stores.Providers
-	identities := stores.Identities
-	authstorePasskeys := stores.Passkeys
-	logins := stores.Logins
+	providers := authrecordsStores.Providers
+	identities := authrecordsStores.Identities
+	authstorePasskeys := authrecordsStores.Passkeys
+	logins := authrecordsStores.Logins
 	oidcConfig := s.IDTokens
 	oidcProviders := oidc.NewProviders(oidcConfig, clock)
 	providerPorts := federating.ProviderPorts{
@@ -1951,22 +1922,75 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Managed:      managedKinds,
 	}
 	declaringService := declaring.New(declaringPorts)
+	useCases := adminapi.UseCases{
+		Callers:      authority,
+		Operators:    operators,
+		Recorder:     trail,
+		Cursors:      sealer,
+		Clock:        clock,
+		Accounts:     accounts,
+		People:       peopleService,
+		Devices:      operator,
+		Grants:       grants,
+		GrantChanges: grantOperator,
+		Policies:     delegatingPolicies,
+		Views:        viewingOperator,
+		Mirrors:      mirroringOperator,
+		Webhooks:     notifyingOperator,
+		Reviews:      reviewingService,
+		Methods:      methods,
+		Listing:      manageOperator,
+		Log:          auditLog,
+		Services:     delegatingServices,
+		Tokens:       tokensService,
+		State:        declaringService,
+		Providers:    federatingProviders,
+		AccessRules:  rulingOperator,
+	}
+	api := adminapi.New(useCases)
+	resource := _wireResourceValue
+	registryapiReviews := registryapi.NewReviews(authority, resource, reviewingService)
+	mirrorRereader := stores.Rereader
+	quarantiningPorts := quarantining.Ports{
+		Ports:    changePorts,
+		Reader:   serverReader,
+		Mirrors:  mirrorRereader,
+		Grants:   grants,
+		Events:   recorder,
+		Notifier: reviewNotifier,
+		Cursors:  sealer,
+		Clock:    clock,
+	}
+	quarantiningService := quarantining.New(quarantiningPorts)
+	registryapiQuarantine := registryapi.NewQuarantine(authority, resource, quarantiningService)
+	local := newLocalAPI(api, registryapiReviews, registryapiQuarantine)
+	historyTotals := authrecordsStores.HistoryTotals
+	learningPorts := learning.Ports{
+		Accounts: accounts,
+		Totals:   historyTotals,
+		Clock:    clock,
+	}
+	learner := learning.New(learningPorts)
+	transferringPorts := transferring.Ports{
+		Transactions: runner,
+		Writer:       serverWriter,
+		Reader:       serverReader,
+		Quarantine:   quarantine,
+		Events:       recorder,
+		Recorder:     trail,
+		Clock:        clock,
+	}
+	mover := transferring.New(transferringPorts)
+	snapshotReader := stores.Snapshot
+	source := allowlist.NewSource(snapshotReader)
 	credentialsConfig := s.Credentials
 	issuer := credentialsConfig.Issuer
 	wiringOperator := &Operator{
+		API:           local,
 		People:        peopleService,
 		Devices:       operator,
-		Trail:         trail,
-		Accounts:      accounts,
 		Learner:       learner,
-		Grants:        grants,
-		Services:      delegatingServices,
-		Tokens:        tokensService,
-		GrantChanges:  grantOperator,
-		Methods:       methods,
 		MethodChanges: manageOperator,
-		Policies:      delegatingPolicies,
-		Reviews:       reviewingService,
 		Quarantine:    quarantiningService,
 		Transfer:      mover,
 		AllowLists:    source,
@@ -1974,8 +1998,6 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Webhooks:      notifyingOperator,
 		Mirrors:       mirroringOperator,
 		State:         declaringService,
-		Providers:     federatingProviders,
-		AccessRules:   rulingOperator,
 		Issuer:        issuer,
 	}
 	return wiringOperator, func() {
@@ -1985,7 +2007,9 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 }
 
 var (
+	_wireCommandsValue = inprocess.Commands{}
 	_wireTracingValue  = otlp.Tracing{}
 	_wireMailValue     = people.Mail{}
 	_wireNotifierValue = (*notices.Notifier)(nil)
+	_wireResourceValue = registryapi.Resource{}
 )

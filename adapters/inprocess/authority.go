@@ -51,6 +51,15 @@ func (a *Authority) IdentifyReader(ctx context.Context, token string, from netip
 	return a.callerOf(ctx, identity, from, auth.Unverified)
 }
 
+// Commands is the authority of operator commands in this process: each call is one of an operator, and
+// has no token. It has no other method.
+type Commands struct{ authority.Authority }
+
+// Identify implements [authority.Authority].
+func (Commands) Identify(context.Context, string, netip.Addr) (authority.Caller, error) {
+	return authority.Operator(), nil
+}
+
 // identifyForeign returns the owner of a token that the service has not made, as refused says.
 func (a *Authority) identifyForeign(
 	ctx context.Context, token string, from netip.Addr, refused error,

@@ -18,6 +18,9 @@ var AuthoritySet = wire.NewSet(
 	foreign.New, wire.Struct(new(foreign.Ports), "*"),
 )
 
+// CommandsSet provides the authority of operator commands.
+var CommandsSet = wire.NewSet(wire.InterfaceValue(new(authority.Authority), Commands{}))
+
 // DecisionsSet provides what decisions about calls depend on.
 var DecisionsSet = wire.NewSet(NewMembers, wire.Struct(new(MemberPorts), "*"))
 

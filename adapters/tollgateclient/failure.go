@@ -39,12 +39,15 @@ func isUntrusted(err error) bool {
 
 // connectionError classifies the error of a call without a response.
 func (c *Client) connectionError(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return fmt.Errorf("call %s: %w", c.base, ctx.Err())
-	}
 	var inner *url.Error
 	if errors.As(err, &inner) {
 		err = inner.Err // the message below contains the address
+	}
+	switch {
+	case c.local:
+		return err
+	case ctx.Err() != nil:
+		return fmt.Errorf("call %s: %w", c.base, ctx.Err())
 	}
 	if errors.Is(err, errRedirect) {
 		return fault.Newf(fault.Invalid, "%s: %s", c.base, err)
@@ -120,6 +123,8 @@ func faultKind(status int) fault.Kind {
 		return fault.NotFound
 	case http.StatusConflict:
 		return fault.Conflict
+	case http.StatusPreconditionFailed:
+		return fault.Stale
 	case http.StatusTooManyRequests:
 		return fault.Exhausted
 	case http.StatusNotImplemented:

@@ -46,6 +46,7 @@ type Client struct {
 	base      *url.URL
 	userAgent string
 	http      *http.Client
+	local     bool // errors of calls are those of the handlers
 }
 
 // New returns a client. It returns fault.Invalid if ParseURL rejects the address.
@@ -70,6 +71,12 @@ func New(c Config) (*Client, error) {
 		CheckRedirect: checkRedirect,
 		Timeout:       callTimeout,
 	}}, nil
+}
+
+// NewLocal returns a client of parts of the API in this process, and returns their errors as they are.
+func NewLocal(parts http.RoundTripper) *Client {
+	base := &url.URL{Scheme: "http", Host: "localhost"}
+	return &Client{base: base, http: &http.Client{Transport: parts}, local: true}
 }
 
 // ParseURL parses the address of a service. It returns fault.Invalid if the address has not the

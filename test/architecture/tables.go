@@ -187,7 +187,9 @@ const (
 var callerMakers = map[string][]string{
 	"NewPerson":    {"adapters/inprocess", "ports/authority/authoritytest"},
 	"NewPublisher": {"adapters/inprocess", "ports/authority/authoritytest"},
-	"Operator":     {"cmd/tollgate/operator", "adapters/rest/console/operating", "adapters/rest/adminapi"},
+	"Operator": {
+		"adapters/inprocess", "cmd/tollgate/operator", "adapters/rest/console/operating", "adapters/rest/adminapi",
+	},
 }
 
 // serverSavers are the files of core that save servers in a transaction of core/registry/change, or
@@ -222,4 +224,4 @@ const (
 
 // budget is how large the tree may be. A limit is raised with a reason, and lowered after a fold. The
 // last 3,200 lines mend what lies between the service and its neighbours: ADR 26.
-var budget = measures{lines: 136349, wiringLines: 1_331, interfaces: 25, binds: 24, settings: 238}
+var budget = measures{lines: 135879, wiringLines: 1_331, interfaces: 25, binds: 24, settings: 238}

@@ -51,6 +51,8 @@ type mirrorState struct {
 	FailingSince *string `json:"failingSince"`
 	Reason       string  `json:"reason,omitempty"` // of the last failure
 	Servers      int     `json:"servers"`
+
+	Refused mirror.Refusals `json:"refused,omitempty"` // by the last comparison of everything
 }
 
 // stable returns the mirror without its state.
@@ -65,7 +67,7 @@ func newMirrorResponse(m *mirror.Mirror) mirrorResponse {
 		registry.PatternTexts(m.Selection.Exclude), m.Interval.String(), string(m.Review), m.Lenient,
 		jsonstring.FormatTime(m.CreatedAt), &mirrorState{
 			string(m.State.Health()), jsonstring.TimeOrNull(m.State.NextAt), jsonstring.TimeOrNull(m.State.LastSuccess),
-			jsonstring.TimeOrNull(m.State.FailingSince), m.State.Reason, m.State.Servers,
+			jsonstring.TimeOrNull(m.State.FailingSince), m.State.Reason, m.State.Servers, m.State.Refused,
 		}, managed{m.ManagedBy},
 	}
 }

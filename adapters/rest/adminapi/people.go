@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -68,11 +69,20 @@ type personResponse struct {
 	CreatedAt    string            `json:"createdAt"`
 	LastSignInAt *string           `json:"lastSignInAt"`
 	managed
+	personState
+}
+
+// personState is what changes while no one changes the person.
+type personState struct {
+	UpdatedAt              string `json:"updatedAt,omitempty"`
+	SecondFactorPending    bool   `json:"secondFactorPending,omitempty"`    // it can still be activated
+	SecondFactorEnrolledAt string `json:"secondFactorEnrolledAt,omitempty"` // empty if it is not known
+	RecoveryCodes          int    `json:"recoveryCodes,omitempty"`          // that are left
 }
 
 // stable leaves out what changes while no one changes the person.
 func (p personResponse) stable() any {
-	p.LastSignInAt = nil
+	p.LastSignInAt, p.personState = nil, personState{}
 	return p
 }
 
@@ -81,12 +91,19 @@ type personRecord struct {
 	authstore.Person
 
 	grants []registry.GrantRecord
+	now    time.Time
 }
 
 func newPersonResponse(p *personRecord) personResponse {
 	response := personResponse{
 		ID: p.ID, Email: p.Email, Name: p.Name, Phone: p.Phone, State: p.State, SecondFactor: p.MFA.Active,
 		Grants: make([]grantResponse, len(p.grants)), CreatedAt: authapi.FormatTime(p.CreatedAt),
+		personState: personState{
+			UpdatedAt: authapi.FormatTime(p.UpdatedAt), SecondFactorPending: p.MFA.Pending(p.now), RecoveryCodes: len(p.MFA.Recovery),
+		},
+	}
+	if at := p.MFA.Enrolment.At; !at.IsZero() && (p.MFA.Active || p.MFA.Pending(p.now)) {
+		response.SecondFactorEnrolledAt = authapi.FormatTime(at)
 	}
 	for i := range p.grants {
 		response.Grants[i] = newGrantResponse(&p.grants[i])
@@ -104,7 +121,7 @@ func (a *API) withGrants(ctx context.Context, found ...authstore.Person) ([]pers
 		func(p *authstore.Person) registry.Holder { return registry.Holder(p.ID) })
 	records := make([]personRecord, len(found))
 	for i, p := range found {
-		records[i] = personRecord{p, grants[registry.Holder(p.ID)]}
+		records[i] = personRecord{p, grants[registry.Holder(p.ID)], a.use.Clock.Now()}
 	}
 	return records, err
 }

@@ -29,6 +29,7 @@ type request struct {
 	object   *jsonbody.Object  // the body; nil if it was not read
 	problems map[string]string // of the path and the query, and of values that were read, by name
 	err      error             // of a body that is no JSON object
+	cause    error             // the first one of check
 	named    string            // the key of the object, if the path does not name it
 	action   audit.Action      // what the request does, if the route does not say it
 
@@ -56,7 +57,7 @@ func (q *request) check(name string, err error) {
 		return
 	}
 	if q.problems == nil {
-		q.problems = map[string]string{}
+		q.problems, q.cause = map[string]string{}, err
 	}
 	name = cmp.Or(f.Field, name)
 	fields := f.Details.Inner("fields")
@@ -82,7 +83,9 @@ func (q *request) problem() error {
 	if len(all) == 0 {
 		return nil
 	}
-	return auth.InvalidFields(auth.CodeValidation, all)
+	invalid := auth.InvalidFields(auth.CodeValidation, all)
+	invalid.Err = q.cause
+	return invalid
 }
 
 // param returns a decoded copy of a parameter of the path.

@@ -105,8 +105,11 @@ func (a *API) serve(q *request, need permission, handle handler) error {
 }
 
 // recordRefusal records that a write was refused, and returns the cause. It does not record what
-// failed for another reason than the request or the caller.
+// failed for another reason than the request or the caller, and what was refused to a command.
 func (a *API) recordRefusal(q *request, what change, cause error) error {
+	if !q.who.IsRemote() {
+		return cause
+	}
 	reason := permit.PublicReason(cause)
 	var protocol *fiber.Error
 	if errors.As(cause, &protocol) { // the type of the content

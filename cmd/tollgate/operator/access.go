@@ -26,9 +26,6 @@ func newAccessRuleList(p cli.Process) *cobra.Command {
 		Use:     "list",
 		Short:   "List the rules by which calls are decided",
 		Example: "  tollgate access rule list --output json",
-	}, func(r run) (cli.Table, error) {
-		list, err := r.AccessRules.List(r.ctx, "", access.MaxRules)
-		return cli.TableOf(list, newAccessRuleRow), err
 	}, listed[accessRuleRow]("accessRules", func(run) string { return at("access-rules") }))
 }
 
@@ -38,9 +35,6 @@ func newAccessRuleShow(p cli.Process) *cobra.Command {
 		Short:   "Show a rule",
 		Example: "  tollgate access rule show readers",
 		Args:    cobra.ExactArgs(1),
-	}, func(r run) (cli.Table, error) {
-		found, err := r.AccessRules.Get(r.ctx, access.RuleName(r.args[0]))
-		return cli.TableOf([]access.Rule{found}, newAccessRuleRow), err
 	}, func(r run) (cli.Table, error) {
 		rows := make([]accessRuleRow, 1)
 		err := r.send(http.MethodGet, at("access-rules", r.args[0]), nil, &rows[0])
@@ -68,13 +62,6 @@ func newAccessRuleSet(p cli.Process) *cobra.Command {
 	})
 	f := newAccessRuleFlags(c)
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
-		rule, err := access.ParseRule(f.fields(r.args[0]))
-		if err != nil {
-			return cli.Table{}, err
-		}
-		stored, _, err := r.AccessRules.Put(r.ctx, rule, nil)
-		return cli.TableOf([]access.Rule{stored}, newAccessRuleRow), err
-	}, func(r run) (cli.Table, error) {
 		rows, fields := make([]accessRuleRow, 1), f.fields(r.args[0])
 		delete(fields, "name")
 		err := r.send(http.MethodPut, at("access-rules", r.args[0]), fields, &rows[0])
@@ -126,9 +113,7 @@ func newAccessRuleRemove(p cli.Process) *cobra.Command {
 		Short:   "Remove a rule",
 		Example: "  tollgate access rule remove readers",
 		Args:    cobra.ExactArgs(1),
-	}), func(r run) error {
-		return r.AccessRules.Remove(r.ctx, access.RuleName(r.args[0]), nil)
-	}, removed("access-rules"))
+	}), removed("access-rules"))
 }
 
 func newAccessExplain(p cli.Process) *cobra.Command {
@@ -156,7 +141,7 @@ func newAccessExplain(p cli.Process) *cobra.Command {
 	cli.RequireFlags(c, "subject")
 	return newPrinter(p, c, openNothing, func(run) (cli.Table, error) {
 		return cli.Table{}, onlyLocal("this command asks a service: give --server or " + person.ServerVariable)
-	}, []finder{func(r run) (cli.Table, error) {
+	}, func(r run) (cli.Table, error) {
 		body := map[string]any{"subject": d.Subject, "offset": *offset, "limit": *limit}
 		for name, value := range map[string]string{
 			"trust": d.Trust, "server": d.Server, "url": d.URL, "method": d.Method, "tool": d.Name, "address": d.Address,
@@ -168,7 +153,7 @@ func newAccessExplain(p cli.Process) *cobra.Command {
 		var e accessjson.Explanation
 		err := r.send(http.MethodPost, at("access", "explain"), body, &e)
 		return cli.RowTable(e), err
-	}})
+	})
 }
 
 func newAccessCheck(p cli.Process) *cobra.Command {
@@ -204,23 +189,4 @@ type accessRuleRow struct {
 	ExpiresAt stamp    `json:"expiresAt" column:"EXPIRES"`
 	Mode      string   `json:"mode"      column:"MODE"`
 	ManagedBy string   `json:"managedBy" column:"MANAGED BY"`
-}
-
-func newAccessRuleRow(r *access.Rule) accessRuleRow {
-	fields := r.Fields()
-	return accessRuleRow{
-		string(r.Name), r.Order, string(r.Effect), words(fields, "subjects"), words(fields, "servers"),
-		words(fields, "methods"), words(fields, "tools"), fields.Text("minTrust"), words(fields, "networks"),
-		formatOptionalTime(r.ExpiresAt), string(r.Mode), r.ManagedBy,
-	}
-}
-
-// words returns a list of texts of fields.
-func words(fields audit.Details, name string) wordList {
-	list := wordList{}
-	for _, v := range fields.List(name) {
-		text, _ := v.(audit.Text)
-		list = append(list, string(text))
-	}
-	return list
 }

@@ -45,7 +45,7 @@ func newAllowList(p cli.Process) *cobra.Command {
 		}
 		return nil
 	}
-	return newPlainCommand(p, c, func(r run) error {
+	return newDatabaseCommand(p, c, func(r run) error {
 		v, err := r.Views.Find(r.ctx, *name)
 		if err != nil {
 			return err

@@ -67,29 +67,21 @@ func newAuditSearch(p cli.Process) *cobra.Command {
 		return err
 	})
 	return newPlainCommand(p, c, func(r run) error {
-		person, err := f.findUser(r)
+		query, err := f.readQuery(r, q)
 		if err != nil {
 			return err
 		}
 		out := newEventWriter(r, p.Stdout, o.Format)
-		// on a full disk both fail; one error is enough
-		return cmp.Or(r.Trail.Walk(r.ctx, person, q, out.writeEvent), out.finish())
-	}, func(r run) error {
-		query, err := f.remoteQuery(r, q)
-		if err != nil {
-			return err
-		}
-		out := newEventWriter(r, p.Stdout, o.Format)
-		return cmp.Or(walkRemotely(r, query, q.Limit, out.writeEvent), out.finish())
+		return cmp.Or(walkEvents(r, query, q.Limit, out.writeEvent), out.finish())
 	})
 }
 
-// remoteQuery returns the parameters of a query of the API.
-func (f *auditFlags) remoteQuery(r run, q auditing.Query) (url.Values, error) {
+// readQuery returns the parameters of a query of the API.
+func (f *auditFlags) readQuery(r run, q auditing.Query) (url.Values, error) {
 	query := url.Values{}
-	holder, err := remotePerson{ID: string(f.personID)}, error(nil)
+	holder, err := shownPerson{ID: string(f.personID)}, error(nil)
 	if f.person != "" {
-		holder, err = r.remotePerson(f.person)
+		holder, err = r.person(f.person)
 	}
 	since := q.After
 	if !since.IsZero() {
@@ -117,8 +109,8 @@ func formatBound(t time.Time) string {
 // errEnough ends the reading of a list.
 var errEnough = errors.New("enough")
 
-// walkRemotely calls visit for at most limit events of the API, all for 0.
-func walkRemotely(r run, query url.Values, limit int, visit func(audit.Event) error) error {
+// walkEvents calls visit for at most limit events of the API, all for 0.
+func walkEvents(r run, query url.Values, limit int, visit func(audit.Event) error) error {
 	request := tollgateclient.Request{Method: http.MethodGet, Path: at("audit"), Query: query}
 	n := 0
 	err := tollgateclient.ReadPages(request, "events", r.call, func(items json.RawMessage) error {
@@ -210,13 +202,4 @@ func parseTime(flag, s string, now time.Time) (time.Time, error) {
 	return time.Time{},
 		fmt.Errorf("%s: %q is neither a time (for example 2026-01-31T12:00:00Z) nor a duration (for example 36h)", flag,
 			s)
-}
-
-// findUser returns the id of the person whose events are shown; empty for all people.
-func (f *auditFlags) findUser(r run) (auth.UserID, error) {
-	if f.person == "" {
-		return f.personID, nil
-	}
-	account, err := r.person(f.person)
-	return account.ID, err
 }

@@ -10,11 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/fault"
 )
-
-// maxCachedEmails is the maximum number of e-mail addresses that an eventWriter caches.
-const maxCachedEmails = 10_000
 
 // eventWriter writes audit events one by one, so that an export of any length fits in memory.
 type eventWriter struct {
@@ -23,7 +19,6 @@ type eventWriter struct {
 	format string
 	width  int // of the terminal; 0 if the output is not a terminal
 	count  int
-	emails map[auth.UserID]auth.Email
 }
 
 func newEventWriter(r run, w io.Writer, format string) *eventWriter {
@@ -32,7 +27,7 @@ func newEventWriter(r run, w io.Writer, format string) *eventWriter {
 		format, width = "table", 0
 	}
 	return &eventWriter{
-		run: r, out: bufio.NewWriter(w), format: format, width: width, emails: map[auth.UserID]auth.Email{},
+		run: r, out: bufio.NewWriter(w), format: format, width: width,
 	}
 }
 
@@ -49,9 +44,9 @@ type AuditEvent struct {
 
 // writeEvent writes one event.
 func (w *eventWriter) writeEvent(e audit.Event) error {
-	email, err := w.findEmail(auth.UserID(e.Subject))
-	if err != nil {
-		return err
+	var email auth.Email // empty if the account does not exist
+	if found := w.run.emailOf(string(e.Subject)); found != string(e.Subject) {
+		email = auth.Email(found)
 	}
 	line, err := w.formatEvent(AuditEvent{
 		e.ID, cli.FormatTime(e.Time), e.Category, auth.UserID(e.Subject), email, e.Success, e.Details,
@@ -132,29 +127,6 @@ func (w *eventWriter) finish() error {
 		return fmt.Errorf("write output: %w", err)
 	}
 	return nil
-}
-
-// findEmail returns a person's address; empty if the account does not exist.
-func (w *eventWriter) findEmail(id auth.UserID) (auth.Email, error) {
-	email, known := w.emails[id]
-	if known || id == "" {
-		return email, nil
-	}
-	if w.run.service != nil {
-		if found := w.run.emailOf(string(id)); found != string(id) {
-			email = auth.Email(found)
-		}
-		return email, nil
-	}
-	account, err := w.run.Accounts.Get(w.run.ctx, id)
-	if err != nil && !fault.Is(err, fault.NotFound) {
-		return "", err
-	}
-	if len(w.emails) >= maxCachedEmails {
-		clear(w.emails)
-	}
-	w.emails[id] = account.Email
-	return account.Email, nil
 }
 
 // encodeLine returns a value as JSON on one line.

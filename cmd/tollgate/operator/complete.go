@@ -39,7 +39,7 @@ func completeFrom(target *person.Target) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		// without an answer of the service nothing is completed
-		list, _ := listOf[map[string]any](run{remote: remote{service: service}, ctx: c.Context()}, from.path, from.member, nil)
+		list, _ := listOf[map[string]any](run{api: api{request: service.Call}, ctx: c.Context()}, from.path, from.member, nil)
 		var names []string
 		for _, one := range list {
 			if name := fmt.Sprint(one[from.key]); strings.HasPrefix(name, begun) {

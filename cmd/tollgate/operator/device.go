@@ -12,7 +12,7 @@ func newDevice(p cli.Process) *cobra.Command {
 }
 
 func newDeviceList(p cli.Process) *cobra.Command {
-	return newPersonCommand(p, &cobra.Command{
+	return newAccountCommand(p, &cobra.Command{
 		Use:     "list --email E",
 		Short:   "List the devices of a person",
 		Long:    "List the devices of a person, including revoked ones, last seen first.",
@@ -20,7 +20,7 @@ func newDeviceList(p cli.Process) *cobra.Command {
 	}, func(r run, a auth.Account) (cli.Table, error) {
 		list, err := r.Devices.ListDevices(r.ctx, a.ID)
 		return deviceTable(list), err
-	}, func(r run, a remotePerson) (cli.Table, error) {
+	}, func(r run, a shownPerson) (cli.Table, error) {
 		type shown struct {
 			deviceRow
 
@@ -75,7 +75,7 @@ func newDeviceRevoke(p cli.Process) *cobra.Command {
 		id, err = auth.ParseUUID[auth.DeviceID]("ID", args[0])
 		return err
 	}
-	return newPersonCommand(p, c, func(r run, a auth.Account) (cli.Table, error) {
+	return newAccountCommand(p, c, func(r run, a auth.Account) (cli.Table, error) {
 		type row struct {
 			ID    auth.DeviceID `json:"id"                  column:"REVOKED"`
 			Ended int           `json:"sessionsInvalidated" column:"SESSIONS ENDED"`

@@ -9,9 +9,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/service"
-	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 func newGrant(p cli.Process) *cobra.Command {
@@ -45,34 +44,36 @@ func (f *grantFlags) parseGrant() (registry.Grant, error) {
 	return registry.ParseGrant("", f.action, f.resource)
 }
 
-// holder returns the grant holder that the flags identify.
-func (f *grantFlags) holder(r run) (registry.Holder, error) {
+// read returns the grant that the flags identify. Its holder exists.
+func (f *grantFlags) read(r run, g registry.Grant) (text grantText, holder shownPerson, err error) {
+	text = grantText{Service: f.service, Action: f.action, Resource: g.Pattern.String()}
 	if f.service == "" {
-		account, err := r.person(f.person)
-		return registry.Holder(account.ID), err
+		holder, err = r.person(f.person)
+		text.Person = holder.ID
+		return text, holder, err
 	}
-	account, err := r.Services.Get(r.ctx, service.Name(f.service))
-	return account.Name.Holder(), replaceNotFound(err, "there is no service account "+f.service)
+	err = r.send(http.MethodGet, at("service-accounts", f.service), nil, nil)
+	return text, holder, replaceNotFound(err, "there is no service account "+f.service)
 }
 
 func newGrantAdd(p cli.Process) *cobra.Command {
 	return newGrantChange(p, "add", "Allow a person to publish, edit or review servers, or to operate",
-		func(r run, g registry.Grant) error {
-			return r.GrantChanges.Add(r.ctx, g)
-		}, func(r run, g grantText) error { return r.send(http.MethodPost, at("grants"), g, nil) })
+		func(r run, g grantText, _ shownPerson) error {
+			err := r.send(http.MethodPost, at("grants"), g, nil)
+			if fault.Is(err, fault.Conflict) { // the holder has it
+				return nil
+			}
+			return err
+		})
 }
 
 func newGrantRemove(p cli.Process) *cobra.Command {
-	return newGrantChange(p, "remove", "Remove a grant", func(r run, g registry.Grant) error {
-		return replaceNotFound(r.GrantChanges.Remove(r.ctx, g, nil), "the person or the service account does not have this grant")
-	}, removeRemoteGrant)
+	return newGrantChange(p, "remove", "Remove a grant", removeGrant)
 }
 
 // newGrantChange returns a command that calls do with the grant that its flags identify, and prints
 // the grant.
-func newGrantChange(
-	p cli.Process, use, short string, do func(run, registry.Grant) error, far func(run, grantText) error,
-) *cobra.Command {
+func newGrantChange(p cli.Process, use, short string, do func(run, grantText, shownPerson) error) *cobra.Command {
 	f := &grantFlags{}
 	c := &cobra.Command{
 		Use:   use + " --email E|--service NAME --action publish|edit|review|operate [--resource PATTERN]",
@@ -97,23 +98,12 @@ func newGrantChange(
 		forced, _ = addLastOperatorForce(c), addManaged(c)
 	}
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
-		var err error
-		if g.Holder, err = f.holder(r); err == nil {
-			r.ctx = forced()
-			err = do(r, g)
-		}
-		return grantTable(r, []registry.GrantRecord{{Grant: g}}), err
-	}, func(r run) (cli.Table, error) {
-		text, err := grantText{Service: f.service, Action: f.action, Resource: g.Pattern.String()}, error(nil)
-		if f.service == "" {
-			var holder remotePerson
-			holder, err = r.remotePerson(f.person)
-			text.Person = holder.ID
-		}
+		r.ctx = forced()
+		text, holder, err := f.read(r, g)
 		if err == nil {
-			err = far(r, text)
+			err = do(r, text, holder)
 		}
-		return remoteGrantTable(r, []grantText{text}), err
+		return grantTable(r, []grantText{text}), err
 	})
 }
 
@@ -134,22 +124,12 @@ func newGrantList(p cli.Process) *cobra.Command {
 		return err
 	})
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
-		var holder auth.Account
-		if email != "" {
-			var err error
-			if holder, err = r.person(email); err != nil {
-				return cli.Table{}, err
-			}
-		}
-		grants, err := r.Grants.Records(r.ctx, registrystore.GrantQuery{Holder: registry.Holder(holder.ID)})
-		return grantTable(r, grants), err
-	}, func(r run) (cli.Table, error) {
 		if email == "" {
 			all, err := listOf[grantText](r, at("grants"), "grants", nil)
-			return remoteGrantTable(r, all), err
+			return grantTable(r, all), err
 		}
-		holder, err := r.remotePerson(email)
-		return remoteGrantTable(r, holder.Grants), err
+		holder, err := r.person(email)
+		return grantTable(r, holder.Grants), err
 	})
 }
 
@@ -159,13 +139,6 @@ type grantRow struct {
 	Action   string `json:"action"   column:"ACTION"`
 	Resource string `json:"resource" column:"RESOURCE"`
 	Origin   string `json:"origin"`
-}
-
-// grantTable returns grants with the e-mail address of each holder.
-func grantTable(r run, grants []registry.GrantRecord) cli.Table {
-	return cli.TableOf(grants, func(g *registry.GrantRecord) grantRow {
-		return grantRow{r.emailOf(string(g.Holder)), string(g.Action), g.Pattern.String(), g.Origin()}
-	})
 }
 
 // grantText is a grant as the API shows it.
@@ -178,12 +151,14 @@ type grantText struct {
 	Origin   string `json:"origin,omitempty"`
 }
 
-// removeRemoteGrant removes the grant that has the members of one without an id.
-func removeRemoteGrant(r run, g grantText) error {
-	all, err := listOf[grantText](r, at("grants"), "grants", nil)
-	for _, one := range all {
-		if one.Person == g.Person && one.Service == g.Service && one.Action == g.Action &&
-			one.Resource == g.Resource {
+// removeGrant removes a grant, given without an id, of a person or of a service account.
+func removeGrant(r run, g grantText, holder shownPerson) (err error) {
+	held := holder.Grants
+	if g.Service != "" {
+		held, err = listOf[grantText](r, at("grants"), "grants", nil)
+	}
+	for _, one := range held {
+		if one.Person == g.Person && one.Service == g.Service && one.Action == g.Action && one.Resource == g.Resource {
 			return r.send(http.MethodDelete, at("grants", one.ID), nil, nil)
 		}
 	}
@@ -193,9 +168,9 @@ func removeRemoteGrant(r run, g grantText) error {
 	return err
 }
 
-// remoteGrantTable returns grants of the API with the e-mail address of each holder.
-func remoteGrantTable(r run, grants []grantText) cli.Table {
-	return cli.TableOf(grants, func(g *grantText) grantRow {
+// grantTable returns grants with the e-mail address of each holder.
+func grantTable(r run, list []grantText) cli.Table {
+	return cli.TableOf(list, func(g *grantText) grantRow {
 		row := grantRow{r.emailOf(g.Person), g.Action, g.Resource, cmp.Or(g.Origin, "hand")}
 		if g.Service != "" {
 			row.Email = string(registry.ServiceHolder(g.Service))

@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/tollgateclient"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/catalogue"
+	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
 func newMethods(p cli.Process) *cobra.Command {
@@ -30,9 +31,6 @@ func newMethodsList(p cli.Process) *cobra.Command {
 		Long: "List all methods, ordered by id. With --output json the list has the form that\n" +
 			"'tollgate methods import' reads.",
 		Example: "  tollgate methods list\n  tollgate methods list --output json > methods.json",
-	}, func(r run) (cli.Table, error) {
-		all, err := r.Methods.List(r.ctx)
-		return methodTable(all), err
 	}, func(r run) (cli.Table, error) {
 		rows, err := remoteMethods(r, nil)
 		return cli.ListTable(rows), err
@@ -60,7 +58,7 @@ func newMethodsAdd(p cli.Process) *cobra.Command {
 		m, err = catalogue.NewMethod(m)
 		return err
 	}
-	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+	return newDatabaseTable(p, c, func(r run) (cli.Table, error) {
 		return methodTable([]catalogue.Method{m}), r.MethodChanges.Add(r.ctx, m)
 	}, func(r run) (cli.Table, error) {
 		return methodTable([]catalogue.Method{m}), changeRemoteMethods(r, func(all []methodRow) ([]methodRow, error) {
@@ -79,7 +77,7 @@ func addService(c *cobra.Command, id *catalogue.ServiceID, name *string) {
 
 func newMethodsRemove(p cli.Process) *cobra.Command {
 	var id int
-	return newPlainCommand(p, &cobra.Command{
+	return newDatabaseCommand(p, &cobra.Command{
 		Use:     "remove ID",
 		Short:   "Remove a method from the listing",
 		Example: "  tollgate methods remove 1400",
@@ -144,7 +142,7 @@ func newMethodsImport(p cli.Process) *cobra.Command {
 		}
 		return fmt.Errorf("%s: %s", args[0], cli.ErrorSentence(err))
 	}
-	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+	return newDatabaseTable(p, c, func(r run) (cli.Table, error) {
 		return methodTable(methods), r.MethodChanges.Import(r.ctx, methods, replace)
 	}, func(r run) (cli.Table, error) {
 		return methodTable(methods), changeRemoteMethods(r, func(all []methodRow) ([]methodRow, error) {
@@ -219,7 +217,7 @@ func changeRemoteMethods(r run, change func([]methodRow) ([]methodRow, error)) e
 		Method: http.MethodPut, Path: at("methods"), Header: map[string]string{"If-Match": tag},
 		Body: map[string]any{"methods": append([]methodRow{}, all...)},
 	}, nil)
-	if tollgateclient.HasCode(err, "precondition_failed") {
+	if fault.Is(err, fault.Stale) {
 		return errors.New("somebody else has changed the listing in the meantime: try again")
 	}
 	return err

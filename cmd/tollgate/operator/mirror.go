@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -46,18 +45,15 @@ func newMirrorAdd(p cli.Process) *cobra.Command {
 		"with REGISTRY_REVIEW=on: pending, or trusted to list documents at once")
 	c.Flags().BoolVar(&d.Lenient, "lenient", false, "also take documents that break rules")
 	cli.CompleteValues(c, "review", string(mirror.Pending), string(mirror.Trusted))
-	return newFirstCommand(p, c, func(r run) (cli.Table, error) {
-		d.Name, d.URL = r.args[0], r.args[1]
-		added, err := r.Mirrors.Add(r.ctx, d)
-		return addedMirror(p, newMirrorRow(&added), err)
-	}, func(r run) (cli.Table, error) {
+	add := func(r run) (cli.Table, error) {
 		var added remoteMirror
 		err := r.create(at("mirrors", r.args[0]), map[string]any{
 			"url": r.args[1], "include": wordList(d.Include), "exclude": wordList(d.Exclude),
 			"interval": d.Interval.String(), "review": d.Review, "lenient": d.Lenient,
-		}, &added, "there is already a mirror "+r.args[0])
+		}, &added, "there is a mirror "+r.args[0]+" already: remove it first")
 		return addedMirror(p, added.row(), err)
-	})
+	}
+	return newFirstCommand(p, c, add, add)
 }
 
 // addedMirror returns the table of a new mirror, and warns if it takes everything.
@@ -82,9 +78,6 @@ func newMirrorList(p cli.Process) *cobra.Command {
 			"quarantine and store count versions, reserved and granted count servers.",
 		Example: "  tollgate mirror list --output json",
 	}, func(r run) (cli.Table, error) {
-		list, err := r.Mirrors.List(r.ctx)
-		return cli.TableOf(list, newMirrorRow), err
-	}, func(r run) (cli.Table, error) {
 		list, err := listOf[remoteMirror](r, at("mirrors"), "mirrors", nil)
 		return cli.TableOf(list, (*remoteMirror).row), err
 	})
@@ -107,7 +100,7 @@ func newMirrorSync(p cli.Process) *cobra.Command {
 	c.Flags().BoolVar(&options.AllowShrink, "allow-shrink", false,
 		"also take a list with less than half of the servers that the mirror has")
 	localOnly(c, "full", "allow-shrink")
-	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+	return newDatabaseTable(p, c, func(r run) (cli.Table, error) {
 		bar := cli.NewCountBar(p.Stderr)
 		options.Observe = bar.Observe
 		summary, err := r.Mirrors.Sync(r.ctx, mirror.Name(r.args[0]), options)
@@ -121,7 +114,7 @@ func newMirrorSync(p cli.Process) *cobra.Command {
 }
 
 func newMirrorDiff(p cli.Process) *cobra.Command {
-	return newTableCommand(p, &cobra.Command{
+	return newDatabaseTable(p, &cobra.Command{
 		Use:   "diff NAME",
 		Short: "Show how the registry of a mirror differs from what is here",
 		Long: "Read the whole registry of a mirror and show what a sync would do, without doing it:\n" +
@@ -168,7 +161,7 @@ func newMirrorRemove(p cli.Process) *cobra.Command {
 	}
 	addManaged(c)
 	purge := c.Flags().Bool("purge", false, "delete the servers of the mirror")
-	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+	return newDatabaseTable(p, c, func(r run) (cli.Table, error) {
 		n, err := r.Mirrors.Remove(r.ctx, mirror.Name(r.args[0]), *purge, nil)
 		return removalTable(r.args[0], n, *purge), err
 	}, func(r run) (cli.Table, error) {
@@ -218,19 +211,6 @@ type mirrorRow struct {
 	NextRead     *stamp              `json:"nextRead"`
 }
 
-func newMirrorRow(m *mirror.Mirror) mirrorRow {
-	return mirrorRow{
-		Name: string(m.Name), URL: m.URL.Public(), State: string(m.State.Health()),
-		Success: formatOptionalTime(m.State.LastSuccess), LastSuccess: timeOrNull(m.State.LastSuccess),
-		Failing: formatOptionalTime(m.State.FailingSince), FailingSince: timeOrNull(m.State.FailingSince),
-		Reason: m.State.Reason, Servers: m.State.Servers, Refusals: m.State.Refused.String(),
-		Refused: countsOf(m.State.Refused),
-		Include: patternWords(m.Selection.Include), Exclude: patternWords(m.Selection.Exclude),
-		Interval: m.Interval.String(), Review: string(m.Review), Lenient: m.Lenient,
-		NextRead: timeOrNull(m.State.NextAt),
-	}
-}
-
 // remoteMirror is a mirror as the API shows it.
 type remoteMirror struct {
 	mirrorRow
@@ -265,15 +245,6 @@ func countsOf(r mirror.Refusals) map[mirror.Rule]int {
 		return map[mirror.Rule]int{}
 	}
 	return r
-}
-
-// timeOrNull returns a time for JSON; nil for the zero time.
-func timeOrNull(t time.Time) *stamp {
-	if t.IsZero() {
-		return nil
-	}
-	s := formatOptionalTime(t)
-	return &s
 }
 
 // syncVerdicts are the verdicts in the order in which they are shown.

@@ -1,6 +1,6 @@
-// Package operator has the commands of operators. They work on the database of the service, which
-// may run meanwhile. With --server they call the administration API of a service instead: a command
-// that can do so has a remote form next to its local one, which prints the same rows.
+// Package operator has the commands of operators. A command calls the administration API: with
+// --server at a service, and otherwise in this process, on the database of the service, which may run
+// meanwhile. What the API does not have works on the database only, or has a form for each.
 package operator
 
 import (
@@ -43,10 +43,10 @@ func addLastOperatorForce(c *cobra.Command) func() context.Context {
 	}
 }
 
-// run is one run of a command, with the database open.
+// run is one run of a command.
 type run struct {
-	*wiring.Operator // nil in a command that needs only the settings, and in its remote form
-	remote           // nil in a local form
+	*wiring.Operator // of the open database; nil with --server, and for what needs only the settings
+	api
 
 	settings settings.Settings
 	ctx      context.Context // of the command, which the run does not outlive
@@ -56,32 +56,44 @@ type run struct {
 // finder returns the output of a run.
 type finder func(run) (cli.Table, error)
 
-// newTableCommand completes a command that prints what find returns as a table or as JSON. What can
-// be checked without the database is checked by c.PreRunE. The remote form, if there is one, is called instead with --server.
-func newTableCommand(p cli.Process, c *cobra.Command, find finder, far ...finder) *cobra.Command {
-	return newPrinter(p, c, wiring.OpenOperator, find, far)
+// newTableCommand completes a command that prints what find returns of the API as a table or as JSON.
+// What can be checked without the API is checked by c.PreRunE.
+func newTableCommand(p cli.Process, c *cobra.Command, find finder) *cobra.Command {
+	return newPrinter(p, c, wiring.OpenOperator, find, find)
 }
 
-// newFirstCommand is newTableCommand for commands that may be the first of an installation: it
+// newDatabaseTable is newTableCommand for a command that works on the database, and with --server calls
+// far, if there is one.
+func newDatabaseTable(p cli.Process, c *cobra.Command, find finder, far ...finder) *cobra.Command {
+	return newPrinter(p, c, wiring.OpenOperator, find, far...)
+}
+
+// newFirstCommand is newDatabaseTable for commands that may be the first of an installation: it
 // creates a missing database.
 func newFirstCommand(p cli.Process, c *cobra.Command, find finder, far ...finder) *cobra.Command {
-	return newPrinter(p, c, openOrCreate(p), find, far)
+	return newPrinter(p, c, openOrCreate(p), find, far...)
 }
 
 // newSettingsCommand is newTableCommand for commands that need only the settings of the service.
 func newSettingsCommand(p cli.Process, c *cobra.Command, find finder) *cobra.Command {
-	return newPrinter(p, c, openNothing, find, nil)
+	return newPrinter(p, c, openNothing, find)
 }
 
-// newPlainCommand completes a command that calls do with the database, or far with the service.
-func newPlainCommand(p cli.Process, c *cobra.Command, do func(run) error, far ...func(run) error) *cobra.Command {
+// newPlainCommand completes a command that calls do with the API.
+func newPlainCommand(p cli.Process, c *cobra.Command, do func(run) error) *cobra.Command {
+	return newDatabaseCommand(p, c, do, do)
+}
+
+// newDatabaseCommand completes a command that calls do with the database, or far with the API of a
+// service.
+func newDatabaseCommand(p cli.Process, c *cobra.Command, do func(run) error, far ...func(run) error) *cobra.Command {
 	c.RunE = runWith(p, wiring.OpenOperator, do)
 	return addRemote(p, c, far)
 }
 
-// newPrinter completes a command that prints what find returns, or far with the service, in the
-// format of --output, which it adds to the command.
-func newPrinter(p cli.Process, c *cobra.Command, open opener, find finder, far []finder) *cobra.Command {
+// newPrinter completes a command that prints what find returns, or far with --server, in the format of
+// --output, which it adds to the command.
+func newPrinter(p cli.Process, c *cobra.Command, open opener, find finder, far ...finder) *cobra.Command {
 	o := cli.AddOutput(c)
 	print := func(find finder) func(run) error {
 		return func(r run) error {
@@ -136,7 +148,7 @@ func runWith(p cli.Process, open opener, do func(run) error) func(*cobra.Command
 			return fmt.Errorf("open the database: %w", err)
 		}
 		defer cleanup()
-		return do(run{Operator: op, settings: s, ctx: c.Context(), args: args})
+		return do(run{Operator: op, api: localAPI(op), settings: s, ctx: c.Context(), args: args})
 	}
 }
 
@@ -157,23 +169,33 @@ func addPerson(c *cobra.Command) *auth.Email {
 	return address
 }
 
-// newPersonCommand completes a command that prints what find returns about one person.
-func newPersonCommand(
+// newPersonCommand completes a command that prints what find returns about one person of the API.
+func newPersonCommand(p cli.Process, c *cobra.Command, find personFinder) *cobra.Command {
+	return newTableCommand(p, c, onPerson(addPerson(c), find))
+}
+
+// newAccountCommand completes a command that prints what find returns about the account of a person, or
+// far about the person of a service.
+func newAccountCommand(
 	p cli.Process, c *cobra.Command, find func(run, auth.Account) (cli.Table, error),
 	far ...personFinder,
 ) *cobra.Command {
 	email := addPerson(c)
-	return newTableCommand(p, c, func(r run) (cli.Table, error) {
-		a, err := r.person(*email)
+	forms := make([]finder, len(far))
+	for i := range far {
+		forms[i] = onPerson(email, far[i])
+	}
+	return newDatabaseTable(p, c, func(r run) (cli.Table, error) {
+		a, err := r.account(*email)
 		if err != nil {
 			return cli.Table{}, err
 		}
 		return find(r, a)
-	}, onPerson(email, far)...)
+	}, forms...)
 }
 
-// person returns the account with an e-mail address.
-func (r run) person(email auth.Email) (auth.Account, error) {
+// account returns the account with an e-mail address.
+func (r run) account(email auth.Email) (auth.Account, error) {
 	a, err := r.People.ByEmail(r.ctx, email)
 	return a, unknownPerson(err, email)
 }
@@ -181,17 +203,6 @@ func (r run) person(email auth.Email) (auth.Account, error) {
 // unknownPerson replaces a not-found error by one that names the person.
 func unknownPerson(err error, email auth.Email) error {
 	return replaceNotFound(err, "there is no user "+string(email))
-}
-
-// emailOf returns the e-mail address of a person, or the id if the account does not exist.
-func (r run) emailOf(id string) string {
-	if r.service != nil {
-		return r.remoteEmailOf(id)
-	}
-	if a, err := r.Accounts.Get(r.ctx, auth.UserID(id)); err == nil {
-		return string(a.Email)
-	}
-	return id
 }
 
 // suggestForce mentions --force in the error of a command that failed because the file exists.

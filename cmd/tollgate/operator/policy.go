@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -12,9 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
-	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
-	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
 func newPolicy(p cli.Process) *cobra.Command {
@@ -97,9 +94,6 @@ func newPolicyAdd(p cli.Process) *cobra.Command {
 		return err
 	}
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
-		added, err := r.Policies.Add(r.ctx, authority.Operator(), draft)
-		return policyTable(r, []delegating.Policy{added}), err
-	}, func(r run) (cli.Table, error) {
 		row := policyRow{
 			Method: draft.Method, Pattern: draft.Pattern, Actions: draft.Actions, Domain: draft.Domain,
 			KeyFingerprint: draft.KeyFingerprint, Issuer: draft.Issuer, Subject: draft.Subject, Claims: draft.Claims,
@@ -107,7 +101,7 @@ func newPolicyAdd(p cli.Process) *cobra.Command {
 		}
 		var added policyRow
 		err := r.send(http.MethodPost, at("policies"), row.draft(), &added)
-		return remotePolicyTable(r, []policyRow{added}), err
+		return policyTable(r, []policyRow{added}), err
 	})
 }
 
@@ -117,11 +111,8 @@ func newPolicyList(p cli.Process) *cobra.Command {
 		Short:   "List the policies of publishers",
 		Example: "  tollgate publisher list --output json",
 	}, func(r run) (cli.Table, error) {
-		list, err := r.Policies.List(r.ctx, authority.Operator())
-		return policyTable(r, list), err
-	}, func(r run) (cli.Table, error) {
 		list, err := listOf[policyRow](r, at("policies"), "policies", nil)
-		return remotePolicyTable(r, list), err
+		return policyTable(r, list), err
 	})
 }
 
@@ -131,9 +122,7 @@ func newPolicyRemove(p cli.Process) *cobra.Command {
 		Short:   "Remove a policy of a publisher and end its tokens",
 		Example: "  tollgate publisher remove 3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c",
 		Args:    cobra.ExactArgs(1),
-	}), func(r run) error {
-		return r.Policies.Remove(r.ctx, authority.Operator(), publisher.PolicyID(strings.ToLower(r.args[0])), nil)
-	}, removed("policies"))
+	}), removed("policies"))
 }
 
 // policyRow is a policy in the output of commands.
@@ -153,31 +142,6 @@ type policyRow struct {
 	Claims         map[string]string `json:"claims,omitempty"`
 	ExpiresAt      stamp             `json:"expiresAt,omitempty"`
 	CreatedAt      stamp             `json:"createdAt"`
-}
-
-// policyTable returns policies with the e-mail address of each maker.
-func policyTable(r run, list []delegating.Policy) cli.Table {
-	return cli.TableOf(list, func(p *delegating.Policy) policyRow {
-		row := newPolicyRow(p)
-		row.CreatedBy = r.emailOf(row.CreatedBy)
-		return row
-	})
-}
-
-func newPolicyRow(p *delegating.Policy) policyRow {
-	row := policyRow{
-		ID: string(p.ID), Method: string(p.Method), Pattern: p.Pattern.String(), Actions: wordList{},
-		State: string(p.State), CreatedBy: string(p.CreatedBy), LastUsedAt: formatOptionalTime(p.LastUsedAt),
-		Domain: p.Domain.String(), KeyFingerprint: p.Fingerprint.String(),
-		Issuer: p.Issuer, Subject: p.Subject.String(), Claims: p.Claims,
-		ExpiresAt: formatOptionalTime(p.ExpiresAt), CreatedAt: formatOptionalTime(p.CreatedAt),
-	}
-	for _, a := range p.Actions {
-		row.Actions = append(row.Actions, string(a))
-	}
-	row.Proof = row.describeProof()
-	row.CreatedBy = cmp.Or(row.CreatedBy, "operator")
-	return row
 }
 
 // describeProof returns what a policy admits, for a table.
@@ -214,8 +178,8 @@ func (p *policyRow) draft() map[string]any {
 	return draft
 }
 
-// remotePolicyTable completes policies of the API with what only the table shows.
-func remotePolicyTable(r run, list []policyRow) cli.Table {
+// policyTable completes policies of the API with what only the table shows.
+func policyTable(r run, list []policyRow) cli.Table {
 	for i := range list {
 		list[i].Proof, list[i].CreatedBy = list[i].describeProof(), r.emailOf(list[i].CreatedBy)
 	}

@@ -9,9 +9,6 @@ import (
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/company"
-	"github.com/tollgate-dev/tollgate/core/auth/federating"
-	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/identity"
 )
 
 func newProvider(p cli.Process) *cobra.Command {
@@ -34,13 +31,6 @@ func newProviderAdd(p cli.Process) *cobra.Command {
 	}
 	f := newProviderFlags(c)
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
-		fields, secret, err := f.read(r, p)
-		if err != nil {
-			return cli.Table{}, err
-		}
-		added, err := r.addProvider(fields, federating.Draft{ClientSecret: secret, Force: f.force})
-		return cli.TableOf([]company.Provider{added}, newProviderRow), err
-	}, func(r run) (cli.Table, error) {
 		rows := make([]providerRow, 1)
 		fields, secret, err := f.read(r, p)
 		if err != nil {
@@ -111,28 +101,11 @@ func (f *providerFlags) read(r run, p cli.Process) (fields audit.Details, secret
 	return fields, &text, err
 }
 
-// addProvider adds a provider that must not exist.
-func (r run) addProvider(fields audit.Details, d federating.Draft) (p company.Provider, err error) {
-	if d.Provider, err = r.Providers.Parse(fields); err != nil {
-		return p, err
-	}
-	p, _, err = r.Providers.Put(r.ctx, d, func(current *company.Provider) error {
-		if current != nil {
-			return fault.Newf(fault.Conflict, "there is already a provider %s", current.Name)
-		}
-		return nil
-	})
-	return p, err
-}
-
 func newProviderList(p cli.Process) *cobra.Command {
 	return newTableCommand(p, &cobra.Command{
 		Use:     "list",
 		Short:   "List the providers of company sign-in",
 		Example: "  tollgate provider list --output json",
-	}, func(r run) (cli.Table, error) {
-		list, err := r.Providers.List(r.ctx)
-		return cli.TableOf(list, newProviderRow), err
 	}, listed[providerRow]("providers", func(run) string { return at("providers") }))
 }
 
@@ -142,9 +115,6 @@ func newProviderTest(p cli.Process) *cobra.Command {
 		Short:   "Read the discovery document and the keys of a provider",
 		Example: "  tollgate provider test acme",
 		Args:    cobra.ExactArgs(1),
-	}, func(r run) (cli.Table, error) {
-		steps, err := r.Providers.Test(r.ctx, r.args[0])
-		return cli.TableOf(steps, func(s *identity.Step) stepRow { return stepRow(*s) }), err
 	}, func(r run) (cli.Table, error) {
 		var test struct {
 			Steps []stepRow `json:"steps"`
@@ -168,7 +138,7 @@ func newProviderRemove(p cli.Process) *cobra.Command {
 		Long:    "Remove a provider. The grants that it gave and the sessions that came from it end;\nthe identities of people stay, for a provider with the same issuer.",
 		Example: "  tollgate provider remove acme",
 		Args:    cobra.ExactArgs(1),
-	}), func(r run) error { return r.Providers.Remove(r.ctx, r.args[0], nil) }, removed("providers"))
+	}), removed("providers"))
 }
 
 // providerRow is a provider in the output of commands.
@@ -182,11 +152,4 @@ type providerRow struct {
 	ScopeClaim  string   `json:"scopeClaim"    column:"SCOPE CLAIM"`
 	SucceededAt stamp    `json:"lastSuccessAt" column:"LAST SUCCESS"`
 	Problem     string   `json:"lastProblem"   column:"LAST PROBLEM"`
-}
-
-func newProviderRow(p *company.Provider) providerRow {
-	return providerRow{
-		string(p.Name), p.Issuer, append(wordList{}, p.Domains...), p.Create, p.Enforce,
-		append(wordList{}, p.Audiences...), p.ScopeClaim, formatOptionalTime(p.Condition.SucceededAt), p.Condition.Problem,
-	}
 }

@@ -24,7 +24,7 @@ func newRegistryExport(p cli.Process) *cobra.Command {
 	}
 	o := cli.AddOutput(c)
 	force := addForce(c)
-	return newPlainCommand(p, c, func(r run) error {
+	return newDatabaseCommand(p, c, func(r run) error {
 		if len(r.args) == 0 || r.args[0] == registryjson.Stdin {
 			w := registryjson.NewWriter(p.Stdout)
 			if _, err := r.Transfer.Export(r.ctx, w.Write); err != nil {

@@ -14,7 +14,6 @@ import (
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
-	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
 func newRegistryQuarantine(p cli.Process) *cobra.Command {
@@ -47,22 +46,8 @@ func newRegistryQuarantine(p cli.Process) *cobra.Command {
 	}
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
 		if list {
-			all, err := r.Quarantine.All(r.ctx)
-			return quarantineTable(r, all), err
-		}
-		draft := quarantining.Draft{
-			Target: quarantining.Target{ServerName: r.args[0], Version: version}, Reason: reason,
-		}
-		added, err := r.Quarantine.Add(r.ctx, authority.Operator(), draft)
-		if err == nil {
-			left, err := r.Quarantine.Remaining(r.ctx, draft.Target)
-			noteRemaining(p, left, err)
-		}
-		return quarantineTable(r, []registry.Quarantined{added}), err
-	}, func(r run) (cli.Table, error) {
-		if list {
 			rows, err := listOf[quarantineRow](r, quarantinePath, "quarantined", nil)
-			return remoteQuarantineTable(r, rows), err
+			return quarantineTable(r, rows), err
 		}
 		body := map[string]string{"serverName": r.args[0], "reason": reason}
 		if version != "" {
@@ -71,10 +56,10 @@ func newRegistryQuarantine(p cli.Process) *cobra.Command {
 		rows := make([]quarantineRow, 1)
 		err := r.send(http.MethodPost, quarantinePath, body, &rows[0])
 		if err == nil && version != "" {
-			left, err := r.remoteRemaining(r.args[0], version)
+			left, err := r.remaining(r.args[0], version)
 			noteRemaining(p, left, err)
 		}
-		return remoteQuarantineTable(r, rows), err
+		return quarantineTable(r, rows), err
 	})
 }
 
@@ -93,10 +78,6 @@ func newRegistryRelease(p cli.Process) *cobra.Command {
 	c.Flags().StringVar(&version, "version", "",
 		"version to release; default: the server, if it is in quarantine as a whole")
 	return newPlainCommand(p, c, func(r run) error {
-		return r.Quarantine.Release(r.ctx, authority.Operator(), quarantining.Target{
-			ServerName: r.args[0], Version: version,
-		})
-	}, func(r run) error {
 		query := url.Values{"serverName": {r.args[0]}}
 		if version != "" {
 			query.Set("version", version)
@@ -115,28 +96,11 @@ type quarantineRow struct {
 	By         string  `json:"by"         column:"BY"`
 }
 
-// quarantineTable returns entries with the e-mail address of each person.
-func quarantineTable(r run, list []registry.Quarantined) cli.Table {
-	return cli.TableOf(list, func(q *registry.Quarantined) quarantineRow {
-		row := quarantineRow{
-			ServerName: q.Name.String(), Versions: "all", Reason: string(q.Reason), Since: formatOptionalTime(q.Since),
-			By: "operator",
-		}
-		if version := q.Version.String(); version != "" {
-			row.Version, row.Versions = &version, version
-		}
-		if q.By != "" {
-			row.By = r.emailOf(string(q.By))
-		}
-		return row
-	})
-}
-
 // quarantinePath is the path of the API of reviewers.
 const quarantinePath = "/v0.1/x/dev.tollgate/quarantine"
 
-// remoteQuarantineTable completes entries of the API with what only the table shows.
-func remoteQuarantineTable(r run, rows []quarantineRow) cli.Table {
+// quarantineTable completes entries of the API with what only the table shows.
+func quarantineTable(r run, rows []quarantineRow) cli.Table {
 	for i := range rows {
 		row := &rows[i]
 		row.By, row.Versions = r.emailOf(row.By), "all"
@@ -165,8 +129,11 @@ func noteRemaining(p cli.Process, left []registry.Shared, err error) {
 	}
 }
 
-// remoteRemaining returns what the service still lists and offers the same as a version.
-func (r run) remoteRemaining(name, version string) ([]registry.Shared, error) {
+// remaining returns what is still listed and offers the same as a version.
+func (r run) remaining(name, version string) ([]registry.Shared, error) {
+	if r.Operator != nil {
+		return r.Quarantine.Remaining(r.ctx, quarantining.Target{ServerName: name, Version: version})
+	}
 	var found struct {
 		Servers []struct {
 			Server json.RawMessage

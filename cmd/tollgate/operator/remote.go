@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,13 +16,26 @@ import (
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/person"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/wiring"
 )
 
-// remote is the service that the remote form of a command calls.
-type remote struct {
-	service *person.Service
+// api calls the API of a service, or the same handlers in this process.
+type api struct {
+	request func(context.Context, tollgateclient.Request, any) error
 	emails  map[string]string // of people by their ids, as far as they were needed
 	managed bool              // change what a file manages too
+}
+
+// localAPI returns the API on an open database; it is not used without one.
+func localAPI(op *wiring.Operator) api {
+	if op == nil {
+		return api{}
+	}
+	client := tollgateclient.NewLocal(op.API)
+	return api{func(ctx context.Context, q tollgateclient.Request, into any) error {
+		return client.Call(ctx, "", q, into)
+	}, map[string]string{}, true}
 }
 
 // addRemote adds the remote form to a command, or without one the refusal of --server.
@@ -52,8 +66,8 @@ func addRemote(p cli.Process, c *cobra.Command, far []func(run) error) *cobra.Co
 			return err
 		}
 		managed, _ := c.Flags().GetBool(managedFlag) // fails without the flag
-		at := remote{service, map[string]string{}, managed}
-		return person.ExitError(far[0](run{remote: at, ctx: c.Context(), args: args}))
+		at := api{service.Call, map[string]string{}, managed}
+		return person.ExitError(far[0](run{api: at, ctx: c.Context(), args: args}))
 	}
 	return c
 }
@@ -110,12 +124,12 @@ func (r run) send(method, path string, body, into any) error {
 }
 
 func (r run) call(q tollgateclient.Request, into any) error {
-	if r.managed && q.Method != http.MethodGet {
+	if r.managed && q.Method != http.MethodGet && q.Header["If-None-Match"] == "" {
 		query := url.Values{"force": {"true"}}
 		maps.Copy(query, q.Query)
 		q.Query = query
 	}
-	return r.service.Call(r.ctx, q, into)
+	return r.request(r.ctx, q, into)
 }
 
 // create makes an object that must not exist.
@@ -123,7 +137,7 @@ func (r run) create(path string, body, into any, exists string) error {
 	err := r.call(tollgateclient.Request{
 		Method: http.MethodPut, Path: path, Body: body, Header: map[string]string{"If-None-Match": "*"},
 	}, into)
-	if tollgateclient.HasCode(err, "precondition_failed") {
+	if fault.Is(err, fault.Stale) {
 		return errors.New(exists)
 	}
 	return err
@@ -134,7 +148,7 @@ func listOf[T any](r run, path, member string, query url.Values) ([]T, error) {
 	return person.List[T](r.call, tollgateclient.Request{Method: http.MethodGet, Path: path, Query: query}, member)
 }
 
-// listed returns the remote form of a command that prints a list whose items are its rows.
+// listed returns the form of a command that prints a list whose items are its rows.
 func listed[R any](member string, path func(run) string) finder {
 	return func(r run) (cli.Table, error) {
 		rows, err := listOf[R](r, path(r), member, nil)
@@ -142,7 +156,7 @@ func listed[R any](member string, path func(run) string) finder {
 	}
 }
 
-// posted returns the remote form of a command that adds an object and prints it as a row.
+// posted returns the form of a command that adds an object and prints it as a row.
 func posted[R any](path string, body func(run) any) finder {
 	return func(r run) (cli.Table, error) {
 		rows := make([]R, 1)
@@ -151,13 +165,13 @@ func posted[R any](path string, body func(run) any) finder {
 	}
 }
 
-// removed returns the remote form of a command that removes what its first argument names.
+// removed returns the form of a command that removes what its first argument names.
 func removed(subject string) func(run) error {
 	return func(r run) error { return r.send(http.MethodDelete, at(subject, r.args[0]), nil, nil) }
 }
 
-// remotePerson is a person as the API shows one.
-type remotePerson struct {
+// shownPerson is a person as the API shows one.
+type shownPerson struct {
 	ID           string      `json:"id"`
 	Email        string      `json:"email"`
 	Name         string      `json:"name"`
@@ -165,19 +179,28 @@ type remotePerson struct {
 	Phone        string      `json:"phone"`
 	SecondFactor bool        `json:"secondFactor"`
 	CreatedAt    string      `json:"createdAt"`
+	UpdatedAt    string      `json:"updatedAt"`
 	Grants       []grantText `json:"grants"`
+
+	SecondFactorPending    bool   `json:"secondFactorPending"`
+	SecondFactorEnrolledAt string `json:"secondFactorEnrolledAt"`
+	RecoveryCodes          int    `json:"recoveryCodes"`
 }
 
-func (p *remotePerson) mfa() string {
-	if p.SecondFactor {
+// mfa returns the state of the person's authenticator.
+func (p *shownPerson) mfa() string {
+	switch {
+	case p.SecondFactor:
 		return mfaActive
+	case p.SecondFactorPending:
+		return mfaPending
 	}
 	return mfaNone
 }
 
-// remotePerson returns the person with an e-mail address.
-func (r run) remotePerson(email auth.Email) (remotePerson, error) {
-	found, err := listOf[remotePerson](r, at("people"), "people", url.Values{"q": {string(email)}})
+// person returns the person with an e-mail address.
+func (r run) person(email auth.Email) (shownPerson, error) {
+	found, err := listOf[shownPerson](r, at("people"), "people", url.Values{"q": {string(email)}})
 	for i := range found {
 		if found[i].Email == string(email) {
 			return found[i], nil
@@ -186,45 +209,46 @@ func (r run) remotePerson(email auth.Email) (remotePerson, error) {
 	if err == nil {
 		err = fmt.Errorf("there is no user %s", email)
 	}
-	return remotePerson{}, err
+	return shownPerson{}, err
 }
 
-// remoteEmailOf returns the e-mail address of a person, or the id if there is no such person.
-func (r run) remoteEmailOf(id string) string {
+// maxKeptEmails is how many e-mail addresses a command keeps.
+const maxKeptEmails = 10_000
+
+// emailOf returns the e-mail address of a person, or the id if the account does not exist.
+func (r run) emailOf(id string) string {
 	if _, err := auth.ParseUUID[auth.UserID]("id", id); err != nil {
 		return id // of an operator or a service account
 	}
 	email, known := r.emails[id]
 	if !known {
-		found := remotePerson{Email: id}
+		found := shownPerson{Email: id}
 		_ = r.send(http.MethodGet, at("people", id), nil, &found) // the id stays
-		email = found.Email
+		if email = found.Email; len(r.emails) >= maxKeptEmails {
+			clear(r.emails)
+		}
 		r.emails[id] = email
 	}
 	return email
 }
 
 // personFinder returns the output of a run about one person of the API.
-type personFinder func(run, remotePerson) (cli.Table, error)
+type personFinder func(run, shownPerson) (cli.Table, error)
 
-// onPerson returns the remote forms of a command about the person with an e-mail address.
-func onPerson(email *auth.Email, far []personFinder) []finder {
-	forms := make([]finder, len(far))
-	for i := range far {
-		forms[i] = func(r run) (cli.Table, error) {
-			p, err := r.remotePerson(*email)
-			if err != nil {
-				return cli.Table{}, err
-			}
-			return far[i](r, p)
+// onPerson returns the form of a command about the person with an e-mail address.
+func onPerson(email *auth.Email, find personFinder) finder {
+	return func(r run) (cli.Table, error) {
+		p, err := r.person(*email)
+		if err != nil {
+			return cli.Table{}, err
 		}
+		return find(r, p)
 	}
-	return forms
 }
 
-// changedPerson returns the remote form of a command that changes a person and prints the new state.
+// changedPerson returns the form of a command that changes a person and prints the new state.
 func changedPerson(method, action string, body func() any) personFinder {
-	return func(r run, p remotePerson) (cli.Table, error) {
+	return func(r run, p shownPerson) (cli.Table, error) {
 		var content any
 		if body != nil {
 			content = body()
@@ -234,9 +258,9 @@ func changedPerson(method, action string, body func() any) personFinder {
 	}
 }
 
-// ofPerson returns the remote form of a command that lists what a person has.
+// ofPerson returns the form of a command that lists what a person has.
 func ofPerson[R any](member string) personFinder {
-	return func(r run, a remotePerson) (cli.Table, error) {
+	return func(r run, a shownPerson) (cli.Table, error) {
 		rows, err := listOf[R](r, at("people", a.ID, member), member, nil)
 		return cli.ListTable(rows), err
 	}

@@ -12,10 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
-	"github.com/tollgate-dev/tollgate/core/jsonvalue"
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
-	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
-	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
 func newReview(p cli.Process) *cobra.Command {
@@ -34,20 +32,6 @@ func newReviewList(p cli.Process) *cobra.Command {
 	cli.CompleteValues(c, "state", string(review.Pending), string(review.Approved), string(review.Rejected),
 		string(review.Superseded))
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
-		rows := []reviewRow{}
-		for q := (reviewing.Query{State: *state, Server: *server, Limit: "100"}); ; {
-			page, err := r.Reviews.List(r.ctx, authority.Operator(), q)
-			if err != nil {
-				return cli.Table{}, err
-			}
-			for i := range page.Reviews {
-				rows = append(rows, newReviewRow(r, &page.Reviews[i].Review))
-			}
-			if q.Cursor = page.NextCursor; q.Cursor == "" {
-				return cli.ListTable(rows), nil
-			}
-		}
-	}, func(r run) (cli.Table, error) {
 		query := url.Values{"state": {*state}}
 		if *server != "" {
 			query.Set("server", *server)
@@ -66,9 +50,6 @@ func newReviewShow(p cli.Process) *cobra.Command {
 		Short:   "Show one review with what it changes",
 		Example: "  tollgate review show 9e0c4ad4-3f52-4d0e-8a55-0c3ad2f1b6a7",
 		Args:    cobra.ExactArgs(1),
-	}, func(r run) (cli.Table, error) {
-		shown, err := r.Reviews.Get(r.ctx, authority.Operator(), readReviewID(r.args[0]))
-		return reviewTable(r, &shown), err
 	}, func(r run) (cli.Table, error) {
 		var v shownReview
 		err := r.send(http.MethodGet, reviewPath(r.args[0]), nil, &v)
@@ -100,16 +81,7 @@ func newReviewApprove(p cli.Process) *cobra.Command {
 		if *all {
 			return approveAll(r, p, o, *comment)
 		}
-		shown, err := r.Reviews.Approve(r.ctx, authority.Operator(), readReviewID(r.args[0]), *comment)
-		if err != nil {
-			return err
-		}
-		return o.PrintResult(p.Stdout, cli.ListTable([]reviewRow{newReviewRow(r, &shown.Review)}))
-	}, func(r run) error {
-		if *all {
-			return approveAllRemotely(r, p, o, *comment)
-		}
-		row, err := decideRemotely(r, "approve", r.args[0], *comment)
+		row, err := decideReview(r, "approve", r.args[0], *comment)
 		if err != nil {
 			return err
 		}
@@ -119,31 +91,47 @@ func newReviewApprove(p cli.Process) *cobra.Command {
 
 // approveAll approves everything that waits and prints it. It returns an error if something was
 // refused.
-func approveAll(run run, p cli.Process, o *cli.Output, comment string) error {
-	rows, refused := []reviewRow{}, 0
-	err := run.Reviews.ApproveAll(run.ctx, authority.Operator(), comment, func(r review.Review, err error) {
-		if err != nil {
-			refused++
-			// the error below counts them too
-			_, _ = fmt.Fprintf(p.Stderr, "not approved: %s %s: %s\n", r.Name, r.Version, cli.ErrorSentence(err))
+func approveAll(r run, p cli.Process, o *cli.Output, comment string) error {
+	rows, err := listOf[reviewRow](r, reviewPath(), "reviews", url.Values{"state": {string(review.Pending)}})
+	refused := 0
+	for i := 0; i < len(rows) && err == nil; i++ {
+		row := &rows[i]
+		approved, problem := decideReview(r, "approve", row.ID, comment)
+		switch {
+		case problem == nil:
+			*row = approved
+			continue
+		case fault.Is(problem, fault.Unavailable), fault.Is(problem, fault.Internal):
+			err = problem
+			continue
 		}
-		rows = append(rows, newReviewRow(run, &r))
-	})
-	if err != nil {
-		return err
+		refused++
+		// the error below counts them too
+		_, _ = fmt.Fprintf(p.Stderr, "not approved: %s %s: %s\n", row.ServerName, row.Version, cli.ErrorSentence(problem))
+		*row = row.withEmails(r)
 	}
-	return reportApproved(p, o, rows, refused)
+	if err == nil {
+		err = o.PrintResult(p.Stdout, cli.ListTable(rows))
+	}
+	if err == nil && refused > 0 {
+		err = fmt.Errorf("%s could not be approved", cli.FormatCount(refused, "review", "reviews"))
+	}
+	return err
 }
 
-// reportApproved prints reviews. It returns an error if some were refused.
-func reportApproved(p cli.Process, o *cli.Output, rows []reviewRow, refused int) error {
-	if err := o.PrintResult(p.Stdout, cli.ListTable(rows)); err != nil {
-		return err
+// decideReview approves or rejects a review and returns it.
+func decideReview(r run, decision, id, comment string) (row reviewRow, err error) {
+	err = r.send(http.MethodPost, reviewPath(id, decision), map[string]string{"comment": comment}, &row)
+	return row.withEmails(r), err
+}
+
+// reviewPath returns a path of the API of reviewers.
+func reviewPath(parts ...string) string {
+	path := "/v0.1/x/dev.tollgate/reviews"
+	for _, part := range parts {
+		path += "/" + url.PathEscape(part)
 	}
-	if refused > 0 {
-		return fmt.Errorf("%s could not be approved", cli.FormatCount(refused, "review", "reviews"))
-	}
-	return nil
+	return path
 }
 
 func newReviewReject(p cli.Process) *cobra.Command {
@@ -156,15 +144,10 @@ func newReviewReject(p cli.Process) *cobra.Command {
 	comment := c.Flags().String("comment", "", "why, for the publisher")
 	cli.RequireFlags(c, "comment")
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
-		shown, err := r.Reviews.Reject(r.ctx, authority.Operator(), readReviewID(r.args[0]), *comment)
-		return cli.ListTable([]reviewRow{newReviewRow(r, &shown.Review)}), err
-	}, func(r run) (cli.Table, error) {
-		row, err := decideRemotely(r, "reject", r.args[0], *comment)
+		row, err := decideReview(r, "reject", r.args[0], *comment)
 		return cli.ListTable([]reviewRow{row}), err
 	})
 }
-
-func readReviewID(s string) review.ID { return review.ID(strings.ToLower(s)) }
 
 // reviewRow is a review in the output of commands.
 type reviewRow struct {
@@ -184,16 +167,10 @@ type reviewRow struct {
 	Source      string `json:"source,omitempty"`
 }
 
-// newReviewRow returns a review with the e-mail addresses of people.
-func newReviewRow(run run, r *review.Review) reviewRow {
-	return reviewRow{
-		ID: string(r.ID), ServerName: r.Name.String(), Version: r.Version.String(), Kind: string(r.Kind),
-		State:       string(r.State),
-		SubmittedBy: run.emailOf(r.Submitter.Key), SubmittedAt: formatOptionalTime(r.SubmittedAt),
-		Policy:    string(r.Submitter.Policy),
-		DecidedBy: run.emailOf(r.DecidedBy), DecidedAt: formatOptionalTime(r.DecidedAt), Comment: r.Comment,
-		Rule: string(r.Rule), Reason: r.Request.Reason, Source: r.Request.Source,
-	}
+// withEmails returns a review with the e-mail addresses of people.
+func (row reviewRow) withEmails(r run) reviewRow {
+	row.SubmittedBy, row.DecidedBy = r.emailOf(row.SubmittedBy), r.emailOf(row.DecidedBy)
+	return row
 }
 
 // shownReview is a review with what it changes, as JSON.
@@ -208,8 +185,8 @@ type shownReview struct {
 
 type reviewChange struct {
 	Path   string          `json:"path"`
-	Before jsonvalue.Value `json:"before"`
-	After  jsonvalue.Value `json:"after"`
+	Before json.RawMessage `json:"before"` // null without one
+	After  json.RawMessage `json:"after"`
 }
 
 type reviewCheck struct {
@@ -219,22 +196,8 @@ type reviewCheck struct {
 	Message      string `json:"message"`
 }
 
-// reviewTable returns what a person needs to decide: the facts, the packages, and each value that
-// changes or, for a new server, the document.
-func reviewTable(r run, s *review.Shown) cli.Table {
-	v := shownReview{
-		reviewRow: newReviewRow(r, &s.Review), Document: s.Document, Replaces: s.Replaces, Diff: []reviewChange{},
-		Checks: []reviewCheck{},
-	}
-	for _, check := range s.Checks {
-		v.Checks = append(v.Checks, reviewCheck{check.RegistryType, check.Identifier, string(check.State), check.Message})
-	}
-	for _, d := range s.Diff {
-		v.Diff = append(v.Diff, reviewChange(d))
-	}
-	return v.table()
-}
-
+// table returns what a person needs to decide: the facts, the packages, and each value that changes or,
+// for a new server, the document.
 func (v *shownReview) table() cli.Table {
 	t := cli.Table{Header: []string{"FIELD", "VALUE"}}
 	add := func(field, value string) {
@@ -263,11 +226,10 @@ func (v *shownReview) table() cli.Table {
 	return t
 }
 
-// formatJSON returns a decoded JSON value as text; nil is a value that is not there.
-func formatJSON(v any) string {
-	if v == nil {
+// formatJSON returns a value as text; null is a value that is not there.
+func formatJSON(value json.RawMessage) string {
+	if value == nil || string(value) == "null" {
 		return "(none)"
 	}
-	text, _ := json.Marshal(v) // a decoded value always has a JSON form
-	return string(text)
+	return string(value)
 }

@@ -1,8 +1,6 @@
 package operator
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
@@ -36,10 +34,7 @@ func newReviewRuleAdd(p cli.Process) *cobra.Command {
 		"only what this person (a user id) or the publisher with this policy (an ID) submits; default: all")
 	cli.RequireFlags(c, "pattern", "when")
 	cli.CompleteValues(c, "when", string(review.Any), string(review.SameOrigins))
-	return newTableCommand(p, c, func(r run) (cli.Table, error) {
-		added, err := r.Reviews.AddRule(r.ctx, d)
-		return cli.TableOf([]review.Rule{added}, newRuleRow), err
-	}, posted[ruleRow](at("review-rules"), func(run) any {
+	return newTableCommand(p, c, posted[ruleRow](at("review-rules"), func(run) any {
 		return map[string]string{"pattern": d.Pattern, "when": d.When, "publisher": d.Publisher}
 	}))
 }
@@ -49,9 +44,6 @@ func newReviewRuleList(p cli.Process) *cobra.Command {
 		Use:     "list",
 		Short:   "List the rules that approve without a person",
 		Example: "  tollgate review rule list --output json",
-	}, func(r run) (cli.Table, error) {
-		list, err := r.Reviews.Rules(r.ctx)
-		return cli.TableOf(list, newRuleRow), err
 	}, listed[ruleRow]("reviewRules", func(run) string { return at("review-rules") }))
 }
 
@@ -61,9 +53,7 @@ func newReviewRuleRemove(p cli.Process) *cobra.Command {
 		Short:   "Remove a rule; what it has approved stays listed",
 		Example: "  tollgate review rule remove 5b1e7c90-2f4a-4d8e-b3c6-7a9d0e1f2c34",
 		Args:    cobra.ExactArgs(1),
-	}), func(r run) error {
-		return r.Reviews.RemoveRule(r.ctx, review.RuleID(strings.ToLower(r.args[0])), nil)
-	}, removed("review-rules"))
+	}), removed("review-rules"))
 }
 
 // ruleRow is a rule in the output of commands.
@@ -73,8 +63,4 @@ type ruleRow struct {
 	When      string `json:"when"                column:"WHEN"`
 	Publisher string `json:"publisher,omitempty" column:"PUBLISHER"`
 	CreatedAt stamp  `json:"createdAt"           column:"CREATED"`
-}
-
-func newRuleRow(r *review.Rule) ruleRow {
-	return ruleRow{string(r.ID), r.Pattern.String(), string(r.When), r.Publisher, formatOptionalTime(r.CreatedAt)}
 }

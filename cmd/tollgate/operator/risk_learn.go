@@ -34,7 +34,7 @@ func newRiskLearn(p cli.Process) *cobra.Command {
 		replayer, err = newReplayer(p, f)
 		return err
 	}
-	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+	return newDatabaseTable(p, c, func(r run) (cli.Table, error) {
 		err := replayRun{r.args[0], replayer, nil}.each(r.ctx, p, func(line loginhistory.Line) error {
 			return r.Learner.Add(r.ctx, line.Who, line.Learnt, line.Event.At)
 		})

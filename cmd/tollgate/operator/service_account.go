@@ -13,10 +13,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/tollgateclient"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
-	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/service"
-	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
 func newServiceAccount(p cli.Process) *cobra.Command {
@@ -41,14 +39,8 @@ func newServiceList(p cli.Process) *cobra.Command {
 		Use:     "list",
 		Short:   "List the service accounts",
 		Example: "  tollgate service-account list --output json",
-	}, func(r run) (cli.Table, error) {
-		list, err := r.Services.List(r.ctx, "", allServices)
-		return cli.TableOf(list, newServiceRow), err
 	}, listed[serviceRow]("serviceAccounts", func(run) string { return at("service-accounts") }))
 }
-
-// allServices is more than the service accounts that an installation has.
-const allServices = 100_000
 
 func newServiceShow(p cli.Process) *cobra.Command {
 	return newTableCommand(p, &cobra.Command{
@@ -56,19 +48,16 @@ func newServiceShow(p cli.Process) *cobra.Command {
 		Short:   "Show a service account; 'tollgate grant list' shows its grants",
 		Example: "  tollgate service-account show ci --output yaml",
 		Args:    cobra.ExactArgs(1),
-	}, func(r run) (cli.Table, error) {
-		a, err := r.Services.Get(r.ctx, service.Name(r.args[0]))
-		return cli.RowTable(newServiceRow(&a)), unknownService(r, err)
 	}, func(r run) (row cli.Table, err error) {
 		var a serviceRow
 		err = r.send(http.MethodGet, at("service-accounts", r.args[0]), nil, &a)
-		return cli.RowTable(a), err
+		return cli.RowTable(a), unknownService(r.args[0], err)
 	})
 }
 
 // unknownService replaces a not-found error by one that names the service account.
-func unknownService(r run, err error) error {
-	return replaceNotFound(err, "there is no service account "+r.args[0])
+func unknownService(name string, err error) error {
+	return replaceNotFound(err, "there is no service account "+name)
 }
 
 func newServiceSet(p cli.Process) *cobra.Command {
@@ -115,27 +104,6 @@ func newServiceSet(p cli.Process) *cobra.Command {
 func newServiceChange(p cli.Process, c *cobra.Command, mayMake bool, change func(*serviceRow)) *cobra.Command {
 	c.Args = cobra.ExactArgs(1)
 	return newTableCommand(p, addManaged(c), func(r run) (cli.Table, error) {
-		name := service.Name(r.args[0])
-		found, err := r.Services.Get(r.ctx, name)
-		isNew := fault.Is(err, fault.NotFound) && mayMake
-		if err != nil && !isNew {
-			return cli.Table{}, unknownService(r, err)
-		}
-		found.Name = name
-		row := newServiceRow(&found)
-		change(&row)
-		account, err := r.Services.Parse(row.draft())
-		if err != nil {
-			return cli.Table{}, err
-		}
-		stored, _, err := r.Services.Put(r.ctx, authority.Operator(), account, func(now *service.Account) error {
-			if isNew != (now == nil) || now != nil && len(audit.Compare(found.Object().Fields, now.Object().Fields)) > 0 {
-				return errServiceChanged
-			}
-			return nil
-		})
-		return cli.RowTable(newServiceRow(&stored)), err
-	}, func(r run) (cli.Table, error) {
 		var tag string
 		var row serviceRow
 		path, condition := at("service-accounts", r.args[0]), map[string]string{}
@@ -146,7 +114,7 @@ func newServiceChange(p cli.Process, c *cobra.Command, mayMake bool, change func
 		case fault.Is(err, fault.NotFound) && mayMake:
 			condition["If-None-Match"] = "*"
 		default:
-			return cli.Table{}, err
+			return cli.Table{}, unknownService(r.args[0], err)
 		}
 		change(&row)
 		body := map[string]any{
@@ -154,7 +122,7 @@ func newServiceChange(p cli.Process, c *cobra.Command, mayMake bool, change func
 			"workloads": append(workloadList{}, row.Workloads...),
 		}
 		err = r.call(tollgateclient.Request{Method: http.MethodPut, Path: path, Header: condition, Body: body}, &row)
-		if tollgateclient.HasCode(err, "precondition_failed") {
+		if fault.Is(err, fault.Stale) {
 			err = errServiceChanged
 		}
 		return cli.RowTable(row), err
@@ -169,9 +137,7 @@ func newServiceRemove(p cli.Process) *cobra.Command {
 		Short:   "Remove a service account with its tokens and grants",
 		Example: "  tollgate service-account remove ci",
 		Args:    cobra.ExactArgs(1),
-	}), func(r run) error {
-		return unknownService(r, r.Services.Remove(r.ctx, service.Name(r.args[0]), nil))
-	}, removed("service-accounts"))
+	}), func(r run) error { return unknownService(r.args[0], removed("service-accounts")(r)) })
 }
 
 // serviceRow is a service account in the output of commands and in the API.
@@ -203,23 +169,4 @@ func (l workloadList) String() string {
 		subjects[i] = l[i].Subject
 	}
 	return subjects.String()
-}
-
-func newServiceRow(a *service.Account) serviceRow {
-	row := serviceRow{
-		string(a.Name), string(a.State), a.Description, workloadList{}, a.ManagedBy, formatOptionalTime(a.CreatedAt),
-	}
-	for _, w := range a.Draft().Workloads {
-		row.Workloads = append(row.Workloads, workloadText(w))
-	}
-	return row
-}
-
-// draft returns the account as an operator describes it.
-func (a *serviceRow) draft() service.Draft {
-	d := service.Draft{Name: a.Name, Description: a.Description, State: a.State}
-	for _, w := range a.Workloads {
-		d.Workloads = append(d.Workloads, service.WorkloadDraft(w))
-	}
-	return d
 }

@@ -15,7 +15,7 @@ func newSession(p cli.Process) *cobra.Command {
 }
 
 func newSessionList(p cli.Process) *cobra.Command {
-	return newPersonCommand(p, &cobra.Command{
+	return newAccountCommand(p, &cobra.Command{
 		Use:     "list --email E",
 		Short:   "List the active sessions of a person",
 		Long:    "List the active sessions of a person, newest first.",
@@ -69,14 +69,14 @@ func newSessionEnd(p cli.Process) *cobra.Command {
 		}
 		return err
 	}
-	return newPersonCommand(p, c, func(r run, a auth.Account) (cli.Table, error) {
+	return newAccountCommand(p, c, func(r run, a auth.Account) (cli.Table, error) {
 		if all {
 			ended, err := r.Devices.EndAllSessions(r.ctx, &a)
 			return cli.RowTable(endedRow{ended}), err
 		}
 		err := r.Devices.EndSession(r.ctx, &a, id)
 		return cli.RowTable(endedRow{1}), replaceNotFound(err, "there is no active session "+string(id))
-	}, func(r run, a remotePerson) (cli.Table, error) {
+	}, func(r run, a shownPerson) (cli.Table, error) {
 		if !all {
 			return cli.Table{}, onlyLocal("one session can be ended in the database only: with --server give --all")
 		}

@@ -49,7 +49,7 @@ func newApply(p cli.Process) *cobra.Command {
 	flags.BoolVar(&q.Adopt, "adopt", false, "take over what was made by hand or has another owner")
 	flags.StringVar(&q.Owner, "owner", declaring.DefaultOwner, "owner of what the state declares")
 	cli.RequireFlags(c, "file")
-	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+	return newDatabaseTable(p, c, func(r run) (cli.Table, error) {
 		var err error
 		if q.Document, err = readState(r.ctx, p, file); err != nil {
 			return cli.Table{}, err
@@ -87,12 +87,6 @@ func newExportState(p cli.Process) *cobra.Command {
 	owner := c.Flags().String("owner", "", "only what this owner manages (default all)")
 	o := cli.AddFormats(c, "output format: yaml or json", "yaml", "json")
 	return newPlainCommand(p, c, func(r run) error {
-		document, err := r.State.Export(r.ctx, *owner)
-		if err != nil {
-			return err
-		}
-		return o.PrintResult(p.Stdout, cli.Table{Value: document})
-	}, func(r run) error {
 		var document any
 		err := r.call(tollgateclient.Request{
 			Method: http.MethodGet, Path: at("state"), Query: url.Values{"owner": {*owner}},

@@ -11,7 +11,6 @@ import (
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/person"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/registry/service"
 	"github.com/tollgate-dev/tollgate/core/scope"
 )
 
@@ -66,19 +65,17 @@ func (g tokenGroup) newList() *cobra.Command {
 	return newTableCommand(g.process, g.begin(&cobra.Command{
 		Use: "list" + g.name, Short: "List the tokens of " + g.owner, Example: " --output json",
 	}, 0), func(r run) (cli.Table, error) {
-		owner, err := r.serviceOwner()
-		if err != nil {
-			return cli.Table{}, err
-		}
-		list, err := r.Tokens.List(r.ctx, owner, "", allServices)
-		return cli.TableOf(list, newTokenRow), err
-	}, listed[tokenRow]("tokens", g.path))
+		t, err := listed[tokenRow]("tokens", g.path)(r)
+		return t, g.unknownOwner(r, err)
+	})
 }
 
-// serviceOwner returns the service account that the first argument names.
-func (r run) serviceOwner() (auth.Owner, error) {
-	account, err := r.Services.Get(r.ctx, service.Name(r.args[0]))
-	return auth.ServiceOwner(string(account.Name)), unknownService(r, err)
+// unknownOwner replaces a not-found error by one that names the service account.
+func (g tokenGroup) unknownOwner(r run, err error) error {
+	if g.name == "" {
+		return err
+	}
+	return unknownService(r.args[0], err)
 }
 
 func (g tokenGroup) newCreate() *cobra.Command {
@@ -110,20 +107,6 @@ func (g tokenGroup) newCreate() *cobra.Command {
 		return nil
 	})
 	return newPlainCommand(g.process, g.begin(c, 0), func(r run) error {
-		t, err := r.Tokens.Parse(d)
-		if err != nil {
-			return err
-		}
-		owner, err := r.serviceOwner()
-		if err != nil {
-			return err
-		}
-		_, secret, err := r.Tokens.Add(r.ctx, owner, "", t)
-		if err != nil {
-			return err
-		}
-		return cli.PrintLine(g.process.Stdout, string(secret))
-	}, func(r run) error {
 		body := map[string]any{"name": d.Name, "scopes": d.Scopes, "networks": append([]string{}, d.Networks...)}
 		if expiresAt != "" {
 			body["expiresAt"] = expiresAt
@@ -132,7 +115,7 @@ func (g tokenGroup) newCreate() *cobra.Command {
 			Token string `json:"token"`
 		}
 		if err := r.send(http.MethodPost, g.path(r), body, &added); err != nil {
-			return err
+			return g.unknownOwner(r, err)
 		}
 		return cli.PrintLine(g.process.Stdout, added.Token)
 	})
@@ -145,9 +128,8 @@ func (g tokenGroup) newRemove() *cobra.Command {
 	}
 	id := func(r run) string { return r.args[len(r.args)-1] }
 	return newPlainCommand(g.process, g.begin(c, 1), func(r run) error {
-		owner := auth.ServiceOwner(r.args[0])
-		return replaceNotFound(r.Tokens.Remove(r.ctx, owner, auth.APITokenID(id(r))), "there is no such token")
-	}, func(r run) error { return r.send(http.MethodDelete, g.path(r)+"/"+id(r), nil, nil) })
+		return replaceNotFound(r.send(http.MethodDelete, g.path(r)+"/"+id(r), nil, nil), "there is no such token")
+	})
 }
 
 // tokenRow is a token in the output of commands and in the API.
@@ -161,15 +143,4 @@ type tokenRow struct {
 	ExpiresAt    stamp    `json:"expiresAt"    column:"EXPIRES"`
 	LastUsedAt   stamp    `json:"lastUsedAt"   column:"LAST USED"`
 	LastUsedFrom string   `json:"lastUsedFrom"`
-}
-
-func newTokenRow(t *auth.APIToken) tokenRow {
-	row := tokenRow{
-		string(t.ID), t.Name, t.Prefix, cli.ToStrings(t.Scopes), wordList{}, formatOptionalTime(t.CreatedAt),
-		formatOptionalTime(t.ExpiresAt), formatOptionalTime(t.LastUsedAt), cli.FormatAddress(t.LastUsedFrom),
-	}
-	for _, n := range t.Networks {
-		row.Networks = append(row.Networks, n.String())
-	}
-	return row
 }

@@ -14,16 +14,12 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 )
 
-// userPage is the number of accounts that one query reads.
-const userPage = 500
-
 // changeOf changes the account with an e-mail address.
 type changeOf func(*people.Service, context.Context, auth.Email) error
 
 // accountChange is a command that changes an account.
 type accountChange struct {
 	use, short, long string
-	do               changeOf
 	path             string // of the API
 	endsOperating    bool   // it keeps the person from operating the service
 }
@@ -34,27 +30,27 @@ func accountChanges() []accountChange {
 		{
 			"lock", "Keep a person from signing in",
 			"Keep a person from signing in until 'tollgate user unlock'. Active sessions\ncontinue.",
-			(*people.Service).Lock, "lock", true,
+			"lock", true,
 		},
 		{
 			"unlock", "Remove the locks of a person",
 			"Remove the lock that 'tollgate user lock' set, and locks after failed sign-ins.",
-			(*people.Service).Unlock, "unlock", false,
+			"unlock", false,
 		},
 		{
 			"disable", "Disable a person's account",
 			"End a person's sessions, and answer their logins like those of an unknown\nperson.",
-			(*people.Service).Disable, "disable", true,
+			"disable", true,
 		},
 		{
 			"enable", "Allow a disabled person to sign in again", "Allow a disabled person to sign in again.",
-			(*people.Service).Enable, "enable", false,
+			"enable", false,
 		},
 		{
 			"disable-mfa", "Remove a person's authenticator app",
 			"Remove a person's authenticator app and recovery codes, for people who lost both,\n" +
 				"and end their sessions.",
-			(*people.Service).DisableMFA, "remove-second-factor", false,
+			"remove-second-factor", false,
 		},
 	}
 }
@@ -70,9 +66,11 @@ func newAccountChange(p cli.Process, change accountChange) *cobra.Command {
 	if change.endsOperating {
 		forced = addLastOperatorForce(c)
 	}
-	return newUserChange(p, c, func(s *people.Service, _ context.Context, e auth.Email) error {
-		return change.do(s, forced(), e)
-	}, changedPerson(http.MethodPost, change.path, nil))
+	do := changedPerson(http.MethodPost, change.path, nil)
+	return newPersonCommand(p, c, func(r run, a shownPerson) (cli.Table, error) {
+		r.ctx = forced()
+		return do(r, a)
+	})
 }
 
 func newUserSetPassword(p cli.Process) *cobra.Command {
@@ -103,9 +101,7 @@ func newUserSetPhone(p cli.Process) *cobra.Command {
 	}
 	c.Flags().StringVar(&phone, "phone", "", "telephone number, for example +441632960961")
 	cli.RequireFlags(c, "phone")
-	return newUserChange(p, c, func(s *people.Service, ctx context.Context, e auth.Email) error {
-		return s.SetPhone(ctx, e, phone)
-	}, changedPerson(http.MethodPatch, "", func() any { return map[string]string{"phone": phone} }))
+	return newPersonCommand(p, c, changedPerson(http.MethodPatch, "", func() any { return map[string]string{"phone": phone} }))
 }
 
 func newUserBreakGlass(p cli.Process) *cobra.Command {
@@ -145,43 +141,23 @@ func newUserList(p cli.Process) *cobra.Command {
 		return nil
 	}
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
-		var all []auth.Account
-		var after auth.Email
-		for {
-			accounts, err := r.People.List(r.ctx, after, userPage)
-			for i := range accounts {
-				if state == "" || mfaState(&accounts[i].MFA) == state {
-					all = append(all, accounts[i])
-				}
-			}
-			if err != nil || len(accounts) < userPage {
-				return usersTable(all), err
-			}
-			after = accounts[len(accounts)-1].Email
-		}
-	}, func(r run) (cli.Table, error) {
-		if state == mfaPending {
-			return cli.Table{}, onlyLocal("--mfa pending works on the database: leave out --server")
-		}
-		all, err := listOf[remotePerson](r, at("people"), "people", nil)
-		return cli.TableOf(slices.DeleteFunc(all, func(p remotePerson) bool {
+		all, err := listOf[shownPerson](r, at("people"), "people", nil)
+		return cli.TableOf(slices.DeleteFunc(all, func(p shownPerson) bool {
 			return state != "" && p.mfa() != state
-		}), (*remotePerson).row), err
+		}), (*shownPerson).row), err
 	})
 }
 
-// newUserChange completes a command that changes an account and prints its new state.
-func newUserChange(
-	p cli.Process, c *cobra.Command, do changeOf, far ...personFinder,
-) *cobra.Command {
+// newUserChange completes a command that changes an account in the database and prints its new state.
+func newUserChange(p cli.Process, c *cobra.Command, do changeOf) *cobra.Command {
 	email := addPerson(c)
-	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+	return newDatabaseTable(p, c, func(r run) (cli.Table, error) {
 		if err := do(r.People, r.ctx, *email); err != nil {
 			return cli.Table{}, unknownPerson(err, *email)
 		}
-		a, err := r.person(*email)
-		return usersTable([]auth.Account{a}), err
-	}, onPerson(email, far)...)
+		changed, err := r.person(*email)
+		return cli.ListTable([]userRow{changed.row()}), err
+	})
 }
 
 // userRow is a person in the output of commands.
@@ -193,19 +169,11 @@ type userRow struct {
 	Phone string `json:"phone,omitempty" column:"PHONE"`
 	MFA   string `json:"mfa"             column:"MFA"`
 
-	MFAEnrolledAt string `json:"mfaEnrolledAt,omitempty" column:"ENROLLED"` // the API does not tell it
+	MFAEnrolledAt string `json:"mfaEnrolledAt,omitempty" column:"ENROLLED"`
 }
 
-func (p *remotePerson) row() userRow {
-	return userRow{ID: p.ID, Email: p.Email, Name: p.Name, State: p.State, Phone: p.Phone, MFA: p.mfa()}
-}
-
-func usersTable(accounts []auth.Account) cli.Table {
-	return cli.TableOf(accounts, func(a *auth.Account) userRow {
-		return userRow{
-			string(a.ID), string(a.Email), a.Name, string(a.State), a.Phone, mfaState(&a.MFA), enrolledAt(&a.MFA),
-		}
-	})
+func (p *shownPerson) row() userRow {
+	return userRow{p.ID, p.Email, p.Name, p.State, p.Phone, p.mfa(), p.SecondFactorEnrolledAt}
 }
 
 // The states of a person's authenticator.
@@ -217,23 +185,3 @@ const (
 
 // mfaStates returns the states of an authenticator.
 func mfaStates() []string { return []string{mfaActive, mfaPending, mfaNone} }
-
-// mfaState returns the state of a person's authenticator.
-func mfaState(m *auth.MFA) string {
-	switch {
-	case m.Active:
-		return mfaActive
-	case m.Pending(time.Now()):
-		return mfaPending
-	}
-	return mfaNone
-}
-
-// enrolledAt returns when an authenticator was enrolled; empty if there is no authenticator or no
-// record of the time.
-func enrolledAt(m *auth.MFA) string {
-	if mfaState(m) == mfaNone || m.Enrolment.At.IsZero() {
-		return ""
-	}
-	return cli.FormatTime(m.Enrolment.At)
-}

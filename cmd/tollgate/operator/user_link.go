@@ -1,14 +1,12 @@
 package operator
 
 import (
-	"context"
 	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
-	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 )
 
@@ -21,7 +19,7 @@ func newUserInviteAgain(p cli.Process) *cobra.Command {
 			"DELIVERED says whether it did; a token gets no link, which is sent only. Links\n" +
 			"that were made before end.",
 		Example: "  tollgate user invite-again --email grace@example.com",
-	}, (*people.Service).InviteAgain, "invitation", newInvitationRow)
+	}, "invitation", newInvitationRow)
 }
 
 func newUserResetLink(p cli.Process) *cobra.Command {
@@ -32,19 +30,13 @@ func newUserResetLink(p cli.Process) *cobra.Command {
 			"it, this once, to hand over. It is good once and for 30 minutes. With --server\n" +
 			"and a token it is sent to the person by e-mail, and not printed.",
 		Example: "  tollgate user reset-link --email ada@example.com",
-	}, (*people.Service).MakeResetLink, "reset-link", newLinkRow)
+	}, "reset-link", newLinkRow)
 }
 
 // newUserLink completes a command that makes a link for a person and prints it as a row. path is the
 // last part of its path in the API.
-func newUserLink[R any](
-	p cli.Process, c *cobra.Command, makeLink func(*people.Service, context.Context, auth.Email) (people.Link, error),
-	path string, row func(people.Link) R,
-) *cobra.Command {
-	return newPersonCommand(p, c, func(r run, a auth.Account) (cli.Table, error) {
-		link, err := makeLink(r.People, r.ctx, a.Email)
-		return cli.RowTable(row(link)), err
-	}, func(r run, a remotePerson) (cli.Table, error) {
+func newUserLink[R any](p cli.Process, c *cobra.Command, path string, row func(people.Link) R) *cobra.Command {
+	return newPersonCommand(p, c, func(r run, a shownPerson) (cli.Table, error) {
 		var link struct {
 			URL       string
 			ExpiresAt time.Time
@@ -65,7 +57,5 @@ func newUserSetName(p cli.Process) *cobra.Command {
 	}
 	name := c.Flags().String("name", "", "the person's name")
 	cli.RequireFlags(c, "name")
-	return newUserChange(p, c, func(s *people.Service, ctx context.Context, e auth.Email) error {
-		return s.SetProfile(ctx, e, people.Profile{Name: name})
-	}, changedPerson(http.MethodPatch, "", func() any { return map[string]string{"name": *name} }))
+	return newPersonCommand(p, c, changedPerson(http.MethodPatch, "", func() any { return map[string]string{"name": *name} }))
 }

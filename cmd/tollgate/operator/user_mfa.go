@@ -24,7 +24,7 @@ func newUserEnrolMFA(p cli.Process) *cobra.Command {
 	}
 	email, o := addPerson(c), cli.AddOutput(c)
 	c.Flags().StringVar(&code, "activate", "", "the app's first code, for an authenticator that is already enrolled")
-	return newPlainCommand(p, c, func(r run) error {
+	return newDatabaseCommand(p, c, func(r run) error {
 		e := enrolment{r, p, o, *email}
 		if c.Flags().Changed("activate") {
 			return unknownPerson(e.activateSecret(code), *email)

@@ -44,15 +44,11 @@ func newViewAdd(p cli.Process) *cobra.Command {
 	cli.CompleteValues(c, "deprecated", string(view.Show), string(view.Hide))
 	cli.CompleteValues(c, "access", string(view.Public), string(view.WithToken), string(view.People))
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
-		d.Name = r.args[0]
-		added, err := r.Views.Add(r.ctx, d)
-		return cli.TableOf([]view.View{added}, newViewRow), err
-	}, func(r run) (cli.Table, error) {
 		rows := make([]viewRow, 1)
 		err := r.create(at("views", r.args[0]), map[string]any{
 			"include": wordList(d.Include), "exclude": wordList(d.Exclude), "deprecated": d.Deprecated, "access": d.Access,
 			"people": wordList(d.People), "groups": wordList(d.Groups),
-		}, &rows[0], "there is already a view "+r.args[0])
+		}, &rows[0], "there is a view "+r.args[0]+" already: remove it first")
 		return cli.ListTable(rows), err
 	})
 }
@@ -62,9 +58,6 @@ func newViewList(p cli.Process) *cobra.Command {
 		Use:     "list",
 		Short:   "List the views",
 		Example: "  tollgate view list --output json",
-	}, func(r run) (cli.Table, error) {
-		list, err := r.Views.List(r.ctx)
-		return cli.TableOf(list, newViewRow), err
 	}, listed[viewRow]("views", func(run) string { return at("views") }))
 }
 
@@ -75,7 +68,7 @@ func newViewRemove(p cli.Process) *cobra.Command {
 		Long:    "Remove a view and its tokens. At most a second later, no instance answers for it.",
 		Example: "  tollgate view remove data",
 		Args:    cobra.ExactArgs(1),
-	}), func(r run) error { return r.Views.Remove(r.ctx, view.Name(r.args[0]), nil) }, removed("views"))
+	}), removed("views"))
 }
 
 func newViewToken(p cli.Process) *cobra.Command {
@@ -100,12 +93,6 @@ func newViewTokenAdd(p cli.Process) *cobra.Command {
 	}
 	name := addTokenName(c)
 	return newPlainCommand(p, c, func(r run) error {
-		secret, err := r.Views.AddToken(r.ctx, view.Name(r.args[0]), *name)
-		if err != nil {
-			return err
-		}
-		return cli.PrintLine(p.Stdout, string(secret))
-	}, func(r run) error {
 		var added struct {
 			Token string `json:"token"`
 		}
@@ -123,11 +110,6 @@ func newViewTokenList(p cli.Process) *cobra.Command {
 		Short:   "List the names of the tokens of a view",
 		Example: "  tollgate view token list partners",
 		Args:    cobra.ExactArgs(1),
-	}, func(r run) (cli.Table, error) {
-		list, err := r.Views.Tokens(r.ctx, view.Name(r.args[0]))
-		return cli.TableOf(list, func(t *view.Token) viewTokenRow {
-			return viewTokenRow{string(t.Name), formatOptionalTime(t.CreatedAt)}
-		}), err
 	}, listed[viewTokenRow]("tokens", func(r run) string { return at("views", r.args[0], "tokens") }))
 }
 
@@ -147,8 +129,6 @@ func newViewTokenRemove(p cli.Process) *cobra.Command {
 	}
 	name := addTokenName(c)
 	return newPlainCommand(p, c, func(r run) error {
-		return r.Views.RemoveToken(r.ctx, view.Name(r.args[0]), view.TokenName(*name))
-	}, func(r run) error {
 		return r.send(http.MethodDelete, at("views", r.args[0], "tokens", *name), nil, nil)
 	})
 }
@@ -162,11 +142,4 @@ type viewRow struct {
 	Access     string   `json:"access"     column:"ACCESS"`
 	People     wordList `json:"people"     column:"PEOPLE"`
 	Groups     wordList `json:"groups"     column:"GROUPS"`
-}
-
-func newViewRow(v *view.View) viewRow {
-	return viewRow{
-		string(v.Name), patternWords(v.Include), patternWords(v.Exclude), string(v.Deprecated), string(v.Access),
-		append(wordList{}, v.Members.People...), append(wordList{}, v.Members.Groups...),
-	}
 }

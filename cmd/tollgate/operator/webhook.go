@@ -46,14 +46,7 @@ func newWebhookAdd(p cli.Process) *cobra.Command {
 	c.Flags().StringVar(&d.Pattern, "pattern", "*", "servers: a name, a prefix that ends in *, or *")
 	cli.RequireFlags(c, "events")
 	cli.CompleteValues(c, "events", cli.ToStrings(event.Types())...)
-	return newTableCommand(p, c, func(r run) (cli.Table, error) {
-		d.URL = r.args[0]
-		w, secret, err := r.Webhooks.Add(r.ctx, d)
-		return cli.ListTable([]addedWebhookRow{{
-			string(w.ID), w.URL.String(), cli.ToStrings(w.Events), w.Pattern.String(), formatOptionalTime(w.CreatedAt),
-			string(secret),
-		}}), err
-	}, posted[addedWebhookRow](at("webhooks"), func(r run) any {
+	return newTableCommand(p, c, posted[addedWebhookRow](at("webhooks"), func(r run) any {
 		return map[string]any{"url": r.args[0], "events": d.Events, "pattern": d.Pattern}
 	}))
 }
@@ -69,7 +62,7 @@ func newWebhookList(p cli.Process) *cobra.Command {
 		Example: "  tollgate webhook list --output json",
 	}
 	o := cli.AddOutput(c)
-	return newPlainCommand(p, c, func(r run) error {
+	return newDatabaseCommand(p, c, func(r run) error {
 		list, err := r.Webhooks.List(r.ctx)
 		if err != nil {
 			return err
@@ -119,9 +112,6 @@ func newWebhookDeliveries(p cli.Process) *cobra.Command {
 		Example: "  tollgate webhook deliveries 8a4f1c6e-0b7d-4e2a-9c35-6d1f2e3b4a50",
 		Args:    cobra.ExactArgs(1),
 	}, func(r run) (cli.Table, error) {
-		list, err := r.Webhooks.Attempts(r.ctx, webhookID(r.args))
-		return cli.TableOf(list[:min(len(list), shownDeliveries)], newDeliveryRow), err
-	}, func(r run) (cli.Table, error) {
 		list, err := listOf[deliveryRow](r, at("webhooks", r.args[0], "deliveries"), "deliveries", nil)
 		return cli.ListTable(list[:min(len(list), shownDeliveries)]), err
 	})
@@ -136,12 +126,6 @@ func newWebhookTest(p cli.Process) *cobra.Command {
 		Example: "  tollgate webhook test 8a4f1c6e-0b7d-4e2a-9c35-6d1f2e3b4a50",
 		Args:    cobra.ExactArgs(1),
 	}, func(r run) error {
-		status, err := r.Webhooks.Test(r.ctx, webhookID(r.args))
-		if err != nil {
-			return err
-		}
-		return reportStatus(p, status)
-	}, func(r run) error {
 		var tested struct {
 			Status  int    `json:"status"`
 			Problem string `json:"problem"`
@@ -153,16 +137,11 @@ func newWebhookTest(p cli.Process) *cobra.Command {
 		case tested.Problem != "":
 			return errors.New(tested.Problem)
 		}
-		return reportStatus(p, tested.Status)
+		if tested.Status < 200 || tested.Status > 299 {
+			return fmt.Errorf("the receiver answered with the status %d", tested.Status)
+		}
+		return cli.PrintLine(p.Stdout, fmt.Sprintf("the receiver answered with the status %d", tested.Status))
 	})
-}
-
-// reportStatus prints the status of a receiver. It returns an error unless the status is 200 to 299.
-func reportStatus(p cli.Process, status int) error {
-	if status < 200 || status > 299 {
-		return fmt.Errorf("the receiver answered with the status %d", status)
-	}
-	return cli.PrintLine(p.Stdout, fmt.Sprintf("the receiver answered with the status %d", status))
 }
 
 func newWebhookRemove(p cli.Process) *cobra.Command {
@@ -171,7 +150,7 @@ func newWebhookRemove(p cli.Process) *cobra.Command {
 		Short:   "Remove a webhook with what was not delivered to it",
 		Example: "  tollgate webhook remove 8a4f1c6e-0b7d-4e2a-9c35-6d1f2e3b4a50",
 		Args:    cobra.ExactArgs(1),
-	}), func(r run) error { return r.Webhooks.Remove(r.ctx, webhookID(r.args), nil) }, removed("webhooks"))
+	}), removed("webhooks"))
 }
 
 func newWebhookRedeliver(p cli.Process) *cobra.Command {
@@ -193,12 +172,6 @@ func newWebhookRedeliver(p cli.Process) *cobra.Command {
 		return nil
 	}
 	return newPlainCommand(p, c, func(r run) error {
-		n, err := r.Webhooks.Redeliver(r.ctx, webhookID(r.args), event.ID(strings.ToLower(*of)))
-		if err != nil {
-			return err
-		}
-		return printResent(p, n)
-	}, func(r run) error {
 		var sent struct {
 			Redelivered int `json:"redelivered"`
 		}
@@ -209,16 +182,9 @@ func newWebhookRedeliver(p cli.Process) *cobra.Command {
 		if err := r.send(http.MethodPost, at("webhooks", r.args[0], "redeliver"), body, &sent); err != nil {
 			return err
 		}
-		return printResent(p, sent.Redelivered)
+		return cli.PrintLine(p.Stdout, cli.FormatCount(sent.Redelivered, "event is", "events are")+" sent again")
 	})
 }
-
-func printResent(p cli.Process, n int) error {
-	return cli.PrintLine(p.Stdout, cli.FormatCount(n, "event is", "events are")+" sent again")
-}
-
-// webhookID returns the ID in the arguments of a command.
-func webhookID(args []string) event.WebhookID { return event.WebhookID(strings.ToLower(args[0])) }
 
 // addedWebhookRow is a new webhook in the output of commands.
 type addedWebhookRow struct {
@@ -241,13 +207,6 @@ type deliveryRow struct {
 	Attempts   int    `json:"attempts"          column:"ATTEMPTS"`
 	Status     int    `json:"status"            column:"STATUS"`
 	Problem    string `json:"problem,omitempty" column:"PROBLEM"`
-}
-
-func newDeliveryRow(d *event.Delivery) deliveryRow {
-	return deliveryRow{
-		formatOptionalTime(d.Last.At), string(d.Event), string(d.Type), d.Name.String(), d.Version.String(), string(d.State),
-		d.Attempts, d.Last.Status, d.Problem,
-	}
 }
 
 // webhookRow is a webhook in the output of commands.

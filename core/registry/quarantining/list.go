@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// listedAtOnce is how many entries All reads at once.
+// listedAtOnce is how many entries are read at once.
 const listedAtOnce = 100
 
 // Query has the parameters of a list, as they were sent; empty ones count as absent.
@@ -65,18 +65,13 @@ func (s *Service) List(ctx context.Context, who authority.Caller, q Query) (Page
 	return Page{found[:limit], s.sealCursor(last)}, nil
 }
 
-// All returns everything that is in quarantine, in the order of List, for operators.
-func (s *Service) All(ctx context.Context) ([]registry.Quarantined, error) {
-	return s.all(ctx, time.Time{})
-}
-
 // all returns what was put in quarantine after a time.
 func (s *Service) all(ctx context.Context, since time.Time) ([]registry.Quarantined, error) {
-	everything, err := registry.ParsePattern("*")
+	patterns, err := everything()
 	if err != nil {
 		return nil, err
 	}
-	q := registrystore.QuarantineQuery{Patterns: []registry.Pattern{everything}, Since: since, Limit: listedAtOnce}
+	q := registrystore.QuarantineQuery{Patterns: patterns, Since: since, Limit: listedAtOnce}
 	var all []registry.Quarantined
 	for {
 		found, err := s.ports.Quarantine.List(ctx, q)
@@ -89,6 +84,12 @@ func (s *Service) all(ctx context.Context, since time.Time) ([]registry.Quaranti
 		last := found[len(found)-1]
 		q.AfterName, q.AfterVersion = last.Name.String(), last.Version.String()
 	}
+}
+
+// everything returns the pattern of all names.
+func everything() ([]registry.Pattern, error) {
+	all, err := registry.ParsePattern("*")
+	return []registry.Pattern{all}, err
 }
 
 // find returns the entries that a query selects with one of the patterns, of which there may be
