@@ -51,7 +51,7 @@ var operatorSet = wire.NewSet(
 	viewing.NewOperator, wire.Struct(new(viewing.OperatorPorts), "*"),
 	adminapi.New, wire.Struct(new(adminapi.UseCases), "Callers", "Operators", "Recorder", "Cursors", "Clock", "Accounts",
 		"People", "Devices", "Grants", "GrantChanges", "Policies", "Views", "Mirrors", "Webhooks", "Reviews", "Methods", "Listing",
-		"Log", "Services", "Tokens", "State", "Providers", "AccessRules"),
+		"Log", "Services", "Tokens", "State", "Providers", "Kinds"),
 	registryapi.NewReviews, registryapi.NewQuarantine, wire.Value(registryapi.Resource{}), newLocalAPI,
 	inprocess.CommandsSet, permit.NewOperators,
 	mirrorsSet, notifying.NewOperator, wire.Struct(new(notifying.OperatorPorts), "*"), eventsSet,

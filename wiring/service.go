@@ -274,7 +274,7 @@ var stateSet = wire.NewSet(
 
 // providerSet provides what the service and operator commands do with providers of company sign-in.
 var providerSet = wire.NewSet(
-	federating.NewProviders, wire.Struct(new(federating.ProviderPorts), "*"), oidc.ProvidersSet, inprocess.NewManagedKinds,
+	federating.NewProviders, wire.Struct(new(federating.ProviderPorts), "*"), oidc.ProvidersSet, inprocess.NewKinds,
 	ruling.New, wire.Struct(new(ruling.Ports), "*"),
 )
 

@@ -1196,13 +1196,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	notifyingOperator := notifying.NewOperator(notifyingOperatorPorts)
 	appliedStates := registryrecordsStores.Applied
 	emailAddresses := inprocess.NewEmailAddresses(accounts)
-	servicePorts := delegating.ServicePorts{
-		Transactions: runner,
-		Services:     services,
-		Recorder:     trail,
-		Clock:        clock,
-	}
-	delegatingServices := delegating.NewServices(permitConfig, servicePorts)
 	providerPorts := federating.ProviderPorts{
 		Providers:    authstoreProviders,
 		Identities:   identities,
@@ -1223,8 +1216,15 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Rules:        accessstoreRules,
 		Recorder:     trail,
 	}
-	rulingOperator := ruling.New(rulingPorts)
-	managedKinds := inprocess.NewManagedKinds(federatingProviders, rulingOperator)
+	v2 := ruling.New(rulingPorts)
+	servicePorts := delegating.ServicePorts{
+		Transactions: runner,
+		Services:     services,
+		Recorder:     trail,
+		Clock:        clock,
+	}
+	delegatingServices := delegating.NewServices(permitConfig, servicePorts)
+	kinds := inprocess.NewKinds(federatingProviders, v2, viewingOperator, operator, delegatingServices)
 	declaringPorts := declaring.Ports{
 		Transactions: runner,
 		States:       appliedStates,
@@ -1234,13 +1234,10 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Grants:       grants,
 		GrantChanges: grantOperator,
 		Policies:     delegatingPolicies,
-		Views:        viewingOperator,
-		Mirrors:      operator,
 		Webhooks:     notifyingOperator,
 		Sealer:       inprocessSealer,
-		Services:     delegatingServices,
 		Reviews:      reviewingService,
-		Managed:      managedKinds,
+		Managed:      kinds,
 	}
 	declaringService := declaring.New(declaringPorts)
 	limits := newConsoleLimits(parts, rules, decider)
@@ -1279,7 +1276,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Companies:    federatingService,
 		Tokens:       tokensService,
 		Credentials:  credentialsService,
-		AccessRules:  rulingOperator,
+		AccessRules:  v2,
 		Access:       decidingService,
 		Trail:        trail,
 		Limits:       limits,
@@ -1327,7 +1324,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Credentials:  credentialsService,
 		State:        declaringService,
 		Providers:    federatingProviders,
-		AccessRules:  rulingOperator,
+		Kinds:        kinds,
 		Access:       decidingService,
 	}
 	adminapiAPI := adminapi.New(adminapiUseCases)
@@ -1902,8 +1899,8 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Rules:        rules,
 		Recorder:     trail,
 	}
-	rulingOperator := ruling.New(rulingPorts)
-	managedKinds := inprocess.NewManagedKinds(federatingProviders, rulingOperator)
+	v := ruling.New(rulingPorts)
+	kinds := inprocess.NewKinds(federatingProviders, v, viewingOperator, mirroringOperator, delegatingServices)
 	declaringPorts := declaring.Ports{
 		Transactions: runner,
 		States:       appliedStates,
@@ -1913,13 +1910,10 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Grants:       grants,
 		GrantChanges: grantOperator,
 		Policies:     delegatingPolicies,
-		Views:        viewingOperator,
-		Mirrors:      mirroringOperator,
 		Webhooks:     notifyingOperator,
 		Sealer:       inprocessSealer,
-		Services:     delegatingServices,
 		Reviews:      reviewingService,
-		Managed:      managedKinds,
+		Managed:      kinds,
 	}
 	declaringService := declaring.New(declaringPorts)
 	useCases := adminapi.UseCases{
@@ -1945,7 +1939,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Tokens:       tokensService,
 		State:        declaringService,
 		Providers:    federatingProviders,
-		AccessRules:  rulingOperator,
+		Kinds:        kinds,
 	}
 	api := adminapi.New(useCases)
 	resource := _wireResourceValue

@@ -219,11 +219,9 @@ func (r *Rule) Fields() audit.Details {
 	return all
 }
 
-// Object returns the rule for the audit log.
+// Object returns the rule as an object of its kind.
 func (r *Rule) Object() audit.Object {
-	all := r.Fields()
-	all.Set("managedBy", r.ManagedBy)
-	return audit.Object{Kind: "accessRule", Key: string(r.Name), Fields: all}
+	return audit.Object{Kind: RuleKind.Name, Key: string(r.Name), Fields: r.Fields()}
 }
 
 // precedes orders rules as they are tried: the lowest order first, at one order those that deny, and

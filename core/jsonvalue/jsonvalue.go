@@ -80,6 +80,24 @@ func (o Object) List(name string) List {
 	return list
 }
 
+// Texts returns the texts of the list of a name; a value that is no text is empty.
+func (o Object) Texts(name string) (all []string) {
+	for _, v := range o.List(name) {
+		text, _ := v.(Text)
+		all = append(all, string(text))
+	}
+	return all
+}
+
+// TextMap returns the texts of all names.
+func (o Object) TextMap() map[string]string {
+	all := make(map[string]string, len(o))
+	for name := range o {
+		all[name] = o.Text(name)
+	}
+	return all
+}
+
 // Objects returns those values of the list of a name that are objects.
 func (o Object) Objects(name string) []Object {
 	var all []Object

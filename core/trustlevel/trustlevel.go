@@ -29,6 +29,9 @@ func (l Level) String() string {
 // All returns all levels, lowest first.
 func All() []Level { return []Level{HighRisk, Unverified, LimitedTrust, FullTrust} }
 
+// Names returns the names of all levels, lowest first.
+func Names() []string { return names[1:] }
+
 // Admits reports whether a session at l may perform operations that require the level required.
 func (l Level) Admits(required Level) bool { return l != 0 && l >= required }
 

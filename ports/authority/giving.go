@@ -15,6 +15,12 @@ func GivenBy(ctx context.Context, who Caller) context.Context {
 	return context.WithValue(ctx, giverKey{}, who)
 }
 
+// Giver returns the caller of GivenBy. Without one it is a caller who gives by no token.
+func Giver(ctx context.Context) Caller {
+	who, _ := ctx.Value(giverKey{}).(Caller)
+	return who
+}
+
 // scopesOf are the scopes that tokens need for the actions of grants that they give.
 var scopesOf = map[string]scope.Scope{"publish": scope.Publish, "edit": scope.Edit, "review": scope.Review}
 
@@ -22,7 +28,7 @@ var scopesOf = map[string]scope.Scope{"publish": scope.Publish, "edit": scope.Ed
 // for an action: operate never, and others only if the token has their scope. Sessions at FULL_TRUST and
 // the operator commands give every grant.
 func CheckGiven(ctx context.Context, action string) error {
-	who, _ := ctx.Value(giverKey{}).(Caller)
+	who := Giver(ctx)
 	if _, ok := who.Token(); !ok {
 		return nil
 	}

@@ -47,6 +47,8 @@ func coreRing(dir string, depth int) ring {
 	switch {
 	case isBelow(dir, kernelPackages):
 		return kernel
+	case isBelow(dir, sharedUseCases):
+		return managing
 	case depth == 2 || isBelow(dir, pureParts):
 		return model
 	}
@@ -171,7 +173,9 @@ func isStandard(imported string) bool {
 }
 
 // isPure reports whether code of the ring must not use I/O, the clock or randomness.
-func isPure(r ring) bool { return r == kernel || r == model || r == useCase || r == port }
+func isPure(r ring) bool {
+	return r == kernel || r == model || r == useCase || r == managing || r == port
+}
 
 func violatedStandardRule(from, imported string) string {
 	r := locationOf(from).ring

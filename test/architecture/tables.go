@@ -13,6 +13,7 @@ const (
 	kernel   ring = "kernel"          // shared by all of core
 	model    ring = "model"           // types and pure rules of one hexagon
 	useCase  ring = "use case"        // orchestrates over ports
+	managing ring = "shared use case" // what use cases of all hexagons have in common
 	port     ring = "port"            // interfaces that the core calls
 	contract ring = "contract suite"  // what every adapter of a port must pass
 	driving  ring = "driving adapter" // calls the core
@@ -36,10 +37,11 @@ const (
 var mayImport = map[ring][]ring{
 	kernel:       {kernel},
 	model:        {kernel, model},
-	useCase:      {kernel, model, useCase, port},
+	useCase:      {kernel, model, useCase, managing, port},
+	managing:     {kernel, port},
 	port:         {kernel, model},
 	contract:     {kernel, model, port, contract},
-	driving:      {kernel, model, port, useCase, protocol, driving, part},
+	driving:      {kernel, model, port, useCase, managing, protocol, driving, part},
 	part:         {kernel, part},
 	driven:       {kernel, model, port, protocol, driven, part},
 	bridge:       {kernel, model, port, useCase, bridge},
@@ -49,7 +51,7 @@ var mayImport = map[ring][]ring{
 	wiring:       {kernel, model, useCase, port, driving, driven, part, bridge, protocol, sdk, wiring},
 	command:      {kernel, model, useCase, port, driving, driven, part, bridge, protocol, sdk, wiring, command},
 	spanning: {
-		kernel, model, useCase, port, contract, driving, part, driven, bridge, protocol, sdk, pluginBinary, wiring,
+		kernel, model, useCase, managing, port, contract, driving, part, driven, bridge, protocol, sdk, pluginBinary, wiring,
 		command, spanning,
 	},
 }
@@ -67,9 +69,12 @@ var withinFamily = map[ring][]ring{
 
 // kernelPackages are the folders of core that belong to no hexagon.
 var kernelPackages = []string{
-	"core/audit", "core/email", "core/fault", "core/fields", "core/fitness", "core/jsonvalue", "core/page", "core/recent", "core/requestid", "core/scope", "core/toolserver",
+	"core/audit", "core/email", "core/fault", "core/fields", "core/fitness", "core/jsonvalue", "core/kinds", "core/page", "core/recent", "core/requestid", "core/scope", "core/toolserver",
 	"core/trustlevel",
 }
+
+// sharedUseCases are the folders of core with use cases that know no hexagon.
+var sharedUseCases = []string{"core/managing"}
 
 // pureParts are folders of a hexagon that belong to its model: rules, not use cases.
 var pureParts = []string{

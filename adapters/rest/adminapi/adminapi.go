@@ -12,7 +12,9 @@
 package adminapi
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -22,8 +24,9 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/overview"
 	"github.com/tollgate-dev/tollgate/adapters/rest/statefile"
 	"github.com/tollgate-dev/tollgate/core/access/deciding"
-	"github.com/tollgate-dev/tollgate/core/access/ruling"
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
@@ -42,6 +45,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/management"
 	"github.com/tollgate-dev/tollgate/ports/methodstore"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
@@ -80,7 +84,7 @@ type UseCases struct {
 	Credentials  *credentials.Service
 	State        *declaring.Service
 	Providers    *federating.Providers
-	AccessRules  *ruling.Operator
+	Kinds        management.Kinds
 	Access       *deciding.Service
 }
 
@@ -102,8 +106,12 @@ func (a *API) Mount(r fiber.Router) {
 	a.mountMe(r)
 	a.mountServices(r)
 	a.mountState(r)
-	a.mountProviders(r)
-	a.mountAccessRules(r)
+	for _, name := range slices.Sorted(maps.Keys(a.use.Kinds)) {
+		a.mountKind(r, newKindRoutes(a.use.Kinds[name]))
+	}
+	test := change{audit.AccountChange, "provider_test", company.Kind.Name}
+	r.Post(root+"/providers/:name/test", a.write(test, a.operator(adminWrite), a.testProvider))
+	r.Post(root+"/access/explain", a.read(a.operator(adminRead), a.explainAccess))
 }
 
 // Name implements rest.Part.

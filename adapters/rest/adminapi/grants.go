@@ -32,7 +32,7 @@ type grantResponse struct {
 	Action   string `json:"action"`
 	Resource string `json:"resource"`
 	Origin   string `json:"origin"`
-	managed
+	ownedBy
 }
 
 func newGrantResponse(g *registry.GrantRecord) grantResponse {

@@ -1,13 +1,11 @@
 package adminapi
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -86,16 +84,4 @@ func (q *request) selection() string {
 	}
 	sum := sha256.Sum256([]byte(filters.Encode()))
 	return fmt.Sprintf("%s?%x", q.Path(), sum[:16])
-}
-
-// pageOf returns the fetch of a list that is short enough to be read whole.
-func pageOf[T any](
-	all func(ctx context.Context) ([]T, error), key func(*T) string,
-) func(ctx context.Context, after string, limit int) ([]T, error) {
-	return func(ctx context.Context, after string, limit int) ([]T, error) {
-		items, err := all(ctx)
-		items = slices.DeleteFunc(items, func(t T) bool { return key(&t) <= after })
-		slices.SortFunc(items, func(x, y T) int { return cmp.Compare(key(&x), key(&y)) })
-		return items[:min(len(items), limit)], err
-	}
 }

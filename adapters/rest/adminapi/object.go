@@ -33,12 +33,12 @@ func putObject(created bool, shape any) answer {
 	return object(http.StatusOK, shape)
 }
 
-// managed is the member of the shapes of objects that a file may manage.
-type managed struct {
+// ownedBy is the member of the shapes of objects that a file may manage.
+type ownedBy struct {
 	ManagedBy string `json:"managedBy"` // the owner of the file; empty without one
 }
 
-func (m managed) manager() string { return m.ManagedBy }
+func (m ownedBy) manager() string { return m.ManagedBy }
 
 // conditionOf returns the check of a write for the use case that changes an object, which calls it
 // in its transaction with the stored object, or nil without one: the condition of If-Match and

@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/managing"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
@@ -68,7 +69,7 @@ type personResponse struct {
 	SecondFactor bool              `json:"secondFactor"`
 	CreatedAt    string            `json:"createdAt"`
 	LastSignInAt *string           `json:"lastSignInAt"`
-	managed
+	ownedBy
 	personState
 }
 
@@ -356,7 +357,7 @@ func listOwned[T any](
 	q *request, find func(context.Context) (personRecord, error),
 	all func(context.Context, auth.UserID) ([]T, error), l listing[T, any],
 ) act {
-	l.fetch = pageOf(func(ctx context.Context) ([]T, error) {
+	l.fetch = managing.PageOf(func(ctx context.Context) ([]T, error) {
 		p, err := find(ctx)
 		if err != nil {
 			return nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/managing"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
@@ -31,7 +32,7 @@ func (a *API) mountPolicies(r fiber.Router) {
 // policyResponse is a policy as people see their own, with its manager.
 type policyResponse struct {
 	registryapi.PolicyResponse
-	managed
+	ownedBy
 }
 
 // stable returns the policy without its last use and without what follows from time and grants.
@@ -41,7 +42,7 @@ func (p policyResponse) stable() any {
 }
 
 func newPolicyResponse(p *delegating.Policy) policyResponse {
-	return policyResponse{registryapi.NewPolicyResponse(p), managed{p.ManagedBy}}
+	return policyResponse{registryapi.NewPolicyResponse(p), ownedBy{p.ManagedBy}}
 }
 
 func (a *API) allPolicies(ctx context.Context) ([]delegating.Policy, error) {
@@ -51,7 +52,7 @@ func (a *API) allPolicies(ctx context.Context) ([]delegating.Policy, error) {
 func (a *API) listPolicies(q *request) act {
 	key := func(p *delegating.Policy) string { return string(p.ID) }
 	return listing[delegating.Policy, policyResponse]{
-		name: "policies", key: key, shape: newPolicyResponse, fetch: pageOf(a.allPolicies, key),
+		name: "policies", key: key, shape: newPolicyResponse, fetch: managing.PageOf(a.allPolicies, key),
 	}.handle(q)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/managing"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
@@ -41,19 +42,19 @@ type ruleResponse struct {
 	Publisher string `json:"publisher"` // a person, or a policy; empty for all
 	When      string `json:"when"`
 	CreatedAt string `json:"createdAt"`
-	managed
+	ownedBy
 }
 
 func newRuleResponse(r *review.Rule) ruleResponse {
 	return ruleResponse{
-		string(r.ID), r.Pattern.String(), r.Publisher, string(r.When), jsonstring.FormatTime(r.CreatedAt), managed{r.ManagedBy},
+		string(r.ID), r.Pattern.String(), r.Publisher, string(r.When), jsonstring.FormatTime(r.CreatedAt), ownedBy{r.ManagedBy},
 	}
 }
 
 func (a *API) listRules(q *request) act {
 	key := func(r *review.Rule) string { return jsonstring.FormatTime(r.CreatedAt) + " " + string(r.ID) }
 	return listing[review.Rule, ruleResponse]{
-		name: "reviewRules", key: key, shape: newRuleResponse, fetch: pageOf(a.use.Reviews.Rules, key),
+		name: "reviewRules", key: key, shape: newRuleResponse, fetch: managing.PageOf(a.use.Reviews.Rules, key),
 	}.handle(q)
 }
 

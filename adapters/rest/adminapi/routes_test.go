@@ -8,7 +8,13 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/rest/adminapi"
+	"github.com/tollgate-dev/tollgate/core/access/ruling"
+	"github.com/tollgate-dev/tollgate/core/auth/federating"
+	"github.com/tollgate-dev/tollgate/core/registry/delegating"
+	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
+	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 )
 
@@ -23,7 +29,9 @@ func (s *site) routes(t *testing.T) (all []route) {
 	t.Helper()
 	bodies := s.bodies(t)
 	app := fiber.New()
-	adminapi.New(adminapi.UseCases{}).Mount(app)
+	adminapi.New(adminapi.UseCases{Kinds: inprocess.NewKinds(
+		new(federating.Providers), ruling.New(ruling.Ports{}), new(viewing.Operator), new(mirroring.Operator), new(delegating.Services),
+	)}).Mount(app)
 	fill := strings.NewReplacer(":name", "none", ":id", unknownID)
 	for _, r := range app.GetRoutes(true) {
 		pattern := strings.TrimPrefix(r.Path, "/admin/v1")

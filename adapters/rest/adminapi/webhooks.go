@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/internal/jsonstring"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/managing"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
@@ -43,7 +44,7 @@ type webhookResponse struct {
 	CreatedAt string        `json:"createdAt"`
 	Secret    string        `json:"secret,omitempty"` // in the answer that made it only
 	State     *webhookState `json:"state,omitempty"`
-	managed
+	ownedBy
 }
 
 type webhookState struct {
@@ -64,7 +65,7 @@ func newWebhookResponse(w *event.Webhook) webhookResponse {
 	d := w.Draft()
 	return webhookResponse{
 		ID: string(w.ID), URL: d.URL, Events: d.Events, Pattern: d.Pattern, CreatedAt: jsonstring.FormatTime(w.CreatedAt),
-		managed: managed{w.ManagedBy},
+		ownedBy: ownedBy{w.ManagedBy},
 	}
 }
 
@@ -79,7 +80,7 @@ func newListedWebhook(w *notifying.Listed) webhookResponse {
 func (a *API) listWebhooks(q *request) act {
 	key := func(w *notifying.Listed) string { return jsonstring.FormatTime(w.CreatedAt) + " " + string(w.ID) }
 	return listing[notifying.Listed, webhookResponse]{
-		name: "webhooks", key: key, shape: newListedWebhook, fetch: pageOf(a.use.Webhooks.List, key),
+		name: "webhooks", key: key, shape: newListedWebhook, fetch: managing.PageOf(a.use.Webhooks.List, key),
 	}.handle(q)
 }
 
@@ -214,7 +215,7 @@ func (a *API) listDeliveries(q *request) act {
 	}
 	return listing[event.Delivery, deliveryResponse]{
 		name: "deliveries", key: newestFirst, shape: newDeliveryResponse,
-		fetch: pageOf(func(ctx context.Context) ([]event.Delivery, error) { return a.use.Webhooks.Attempts(ctx, id) },
+		fetch: managing.PageOf(func(ctx context.Context) ([]event.Delivery, error) { return a.use.Webhooks.Attempts(ctx, id) },
 			newestFirst),
 	}.handle(q)
 }

@@ -49,7 +49,7 @@ func formsOfOperators() []form {
 			[]string{"name", "public", "url", "https://registry.invalid", "interval", "24h", "include", "io.github.*"},
 			[]wrong{
 				{"url", "registry.example.com", "Address must be an absolute URL"}, {"name", "A", wrongName},
-				{"interval", "soon", "Interval must be a time such as 10m or 24h."},
+				{"interval", "soon", "Interval must be a duration, for example 90m."},
 			}, "The mirror is added.", exists},
 		{operator + "mirrors/public", "", "Save this mirror", operate, []string{"interval", "12h0m0s", "lenient", "true"},
 			[]wrong{{"interval", "1s", "Interval must be from 1m0s"}}, changed, ""},

@@ -16,6 +16,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
+	"github.com/tollgate-dev/tollgate/core/kinds"
 )
 
 // Object reads the members of a JSON object by name and collects their problems. Other members are
@@ -352,6 +354,53 @@ func (b *Object) Objects(name string) []*Object {
 		}
 	}
 	return objects
+}
+
+// Fields returns the members that are fields of a kind, without those that are missing or null. A secret
+// that is null is empty.
+func (b *Object) Fields(fields []kinds.Field) jsonvalue.Object {
+	values := jsonvalue.Object{}
+	for i := range fields {
+		f := &fields[i]
+		switch {
+		case f.Shape == kinds.Text && (f.Required || f.Secret && b.Has(f.Name)):
+			values[f.Name] = jsonvalue.Text(b.Text(f.Name))
+		case f.Required && f.Shape == kinds.Number:
+			values[f.Name] = jsonvalue.Number(b.Number(f.Name))
+		case b.Has(f.Name):
+			values[f.Name] = b.field(f)
+		case f.Secret && b.IsNull(f.Name):
+			values[f.Name] = jsonvalue.Text("")
+		}
+	}
+	return values
+}
+
+// field returns a member that is there.
+func (b *Object) field(f *kinds.Field) jsonvalue.Value {
+	switch f.Shape {
+	case kinds.Texts:
+		return jsonvalue.Texts(b.OptionalTexts(f.Name))
+	case kinds.Flag:
+		return jsonvalue.Flag(b.Flag(f.Name))
+	case kinds.Number:
+		return jsonvalue.Number(b.Number(f.Name))
+	case kinds.TextMap:
+		texts := jsonvalue.Object{}
+		for name, text := range b.TextMap(f.Name) {
+			texts[name] = jsonvalue.Text(text)
+		}
+		return texts
+	case kinds.Objects:
+		list := jsonvalue.List{}
+		for _, o := range b.Objects(f.Name) {
+			list = append(list, o.Fields(f.Inner))
+		}
+		return list
+	case kinds.Object:
+		return b.Nested(f.Name).Fields(f.Inner)
+	}
+	return jsonvalue.Text(b.OptionalText(f.Name))
 }
 
 // Time returns a member that must be an RFC 3339 time; the zero value if it is missing or null.

@@ -20,8 +20,12 @@ import (
 	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/access/ruling"
 	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/declaring"
+	"github.com/tollgate-dev/tollgate/core/registry/delegating"
+	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
+	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 )
 
 func newAccessSimulate(p cli.Process) *cobra.Command {
@@ -109,7 +113,9 @@ func readAccessRules(ctx context.Context, p cli.Process, path string) ([]audit.O
 	if err != nil {
 		return nil, err
 	}
-	checker := declaring.New(declaring.Ports{Managed: inprocess.NewManagedKinds(nil, ruling.New(ruling.Ports{}))})
+	checker := declaring.New(declaring.Ports{Managed: inprocess.NewKinds(
+		new(federating.Providers), ruling.New(ruling.Ports{}), new(viewing.Operator), new(mirroring.Operator), new(delegating.Services),
+	)})
 	return checker.CheckAccessRules(ctx, &document)
 }
 

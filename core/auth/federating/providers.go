@@ -241,9 +241,6 @@ func (s *Providers) hashSecret(p *company.Provider) string {
 	return audit.HashSecret(secret)
 }
 
-// Object returns a provider with the hash of its secret, for comparisons.
-func (s *Providers) Object(p *company.Provider) audit.Object { return p.Object(s.hashSecret(p)) }
-
 // Remove removes a provider. Its grants and the sessions that came from it end; the identities stay.
 // It returns fault.NotFound, the error of check, and fault.Conflict with code last_operator if no one
 // could operate without its grants.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/kinds"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
@@ -21,9 +22,9 @@ import (
 func (r *run) grants() kind {
 	return kind{
 		name: kindGrant, member: "grants",
-		fields: []field{
-			{name: "person"}, {name: "service"}, {name: "action", required: true, check: checked(registry.ParseAction)},
-			{name: "resource", check: checked(registry.ParsePattern)},
+		fields: []kinds.Field{
+			{Name: "person"}, {Name: "service"}, {Name: "action", Required: true, Check: kinds.Checked(registry.ParseAction)},
+			{Name: "resource", Check: kinds.Checked(registry.ParsePattern)},
 		},
 		decode: func(_ context.Context, v audit.Details) (object, error) {
 			holder, err := r.holder(v)
@@ -85,20 +86,20 @@ func (r *run) nameOf(id registry.Holder) string { return cmp.Or(r.emails[id], st
 func (r *run) policies() kind {
 	return kind{
 		name: "policy", member: "policies", alike: true,
-		fields: []field{
-			{name: "method", required: true, check: checked(publisher.ParseMethod)},
-			{name: "pattern", required: true, check: checked(registry.ParsePattern)},
-			{name: "actions", shape: isTexts, check: checked(publisher.ParseAction)},
-			{name: "domain", check: checked(publisher.ParseDomain)},
-			{name: "keyFingerprint", check: checked(publisher.ParseFingerprint)}, {name: "issuer"},
-			{name: "subject", check: checked(publisher.ParseSubjectPattern)}, {name: "claims", shape: isTextMap},
-			{name: "expiresAt", check: checkTime}, {name: "owner"},
+		fields: []kinds.Field{
+			{Name: "method", Required: true, Check: kinds.Checked(publisher.ParseMethod)},
+			{Name: "pattern", Required: true, Check: kinds.Checked(registry.ParsePattern)},
+			{Name: "actions", Shape: kinds.Texts, Check: kinds.Checked(publisher.ParseAction)},
+			{Name: "domain", Check: kinds.Checked(publisher.ParseDomain)},
+			{Name: "keyFingerprint", Check: kinds.Checked(publisher.ParseFingerprint)}, {Name: "issuer"},
+			{Name: "subject", Check: kinds.Checked(publisher.ParseSubjectPattern)}, {Name: "claims", Shape: kinds.TextMap},
+			{Name: "expiresAt", Check: kinds.CheckTime}, {Name: "owner"},
 		},
 		decode: func(_ context.Context, v audit.Details) (object, error) {
 			draft := publisher.Draft{
-				Method: v.Text("method"), Pattern: v.Text("pattern"), Actions: texts(v["actions"]),
+				Method: v.Text("method"), Pattern: v.Text("pattern"), Actions: v.Texts("actions"),
 				Domain: v.Text("domain"), KeyFingerprint: v.Text("keyFingerprint"), Issuer: v.Text("issuer"),
-				Subject: v.Text("subject"), Claims: textMap(v.Inner("claims")), ExpiresAt: parseTime(v.Text("expiresAt")),
+				Subject: v.Text("subject"), Claims: v.Inner("claims").TextMap(), ExpiresAt: parseTime(v.Text("expiresAt")),
 			}
 			p, err := r.ports.Policies.Parse(draft)
 			if owner := v.Text("owner"); err == nil && owner != "" {
@@ -130,7 +131,7 @@ func (r *run) policy(p *publisher.Policy) object {
 	return object{
 		Object: audit.Object{
 			Kind: "policy", Key: strings.Join(slices.DeleteFunc(subject, func(s string) bool { return s == "" }), " "),
-			Fields: present(audit.Details{
+			Fields: kinds.Present(audit.Details{
 				"method": audit.Text(p.Method), "pattern": audit.Text(p.Pattern.String()),
 				"actions": audit.Texts(p.Actions), "domain": audit.Text(p.Domain.String()),
 				"keyFingerprint": audit.Text(p.Fingerprint.String()), "issuer": audit.Text(p.Issuer),
@@ -148,9 +149,9 @@ func (r *run) policy(p *publisher.Policy) object {
 func (r *run) reviewRules() kind {
 	return kind{
 		name: "reviewRule", member: "reviewRules",
-		fields: []field{
-			{name: "pattern", required: true, check: checked(registry.ParsePattern)}, {name: "publisher"},
-			{name: "when", required: true, check: checked(review.ParseWhen)},
+		fields: []kinds.Field{
+			{Name: "pattern", Required: true, Check: kinds.Checked(registry.ParsePattern)}, {Name: "publisher"},
+			{Name: "when", Required: true, Check: kinds.Checked(review.ParseWhen)},
 		},
 		decode: func(ctx context.Context, v audit.Details) (object, error) {
 			rule := review.Rule{Publisher: v.Text("publisher"), When: review.When(v.Text("when"))}
@@ -191,7 +192,7 @@ func (r *run) reviewRule(rule *review.Rule) object {
 		Object: audit.Object{
 			Kind: "reviewRule",
 			Key:  strings.Join(strings.Fields(rule.Pattern.String()+" "+by+" "+string(rule.When)), " "),
-			Fields: present(audit.Details{
+			Fields: kinds.Present(audit.Details{
 				"pattern": audit.Text(rule.Pattern.String()), "publisher": audit.Text(by), "when": audit.Text(rule.When),
 			}),
 		},

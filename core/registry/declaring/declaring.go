@@ -60,7 +60,7 @@ func (s *Service) Check(document *Node) error {
 func (s *Service) CheckAccessRules(ctx context.Context, document *Node) ([]audit.Object, error) {
 	var found problems
 	r := &run{Service: s}
-	k := r.accessRules()
+	k := r.managed("accessRules")
 	l := readLists(document, r.kinds(), &found)[k.member]
 	items, err := k.decodeList(ctx, l, &found, &found)
 	if err != nil {

@@ -125,7 +125,7 @@ func TestOwners(t *testing.T) {
 			fx := newFixture(t)
 			if c.owner != "" {
 				fx.mustApply(declaring.Request{Owner: c.owner}, stored)
-			} else if _, err := fx.ports.Views.Add(t.Context(), view.Draft{Name: "v", Access: "token"}); err != nil {
+			} else if _, err := fx.views.Add(t.Context(), view.Draft{Name: "v", Access: "token"}); err != nil {
 				t.Fatal(err)
 			}
 			got, err := fx.apply(declaring.Request{Owner: "team", Prune: c.prune, Adopt: c.adopt}, c.lists)
@@ -136,7 +136,7 @@ func TestOwners(t *testing.T) {
 				t.Errorf("got %s, %v, want %s", got, err, c.want)
 			}
 			after := "-"
-			views, err := fx.ports.Views.List(t.Context())
+			views, err := fx.views.List(t.Context())
 			if len(views) > 0 {
 				after = views[0].ManagedBy
 			}
@@ -276,7 +276,7 @@ func TestSecrets(t *testing.T) {
 		t.Errorf("secrets that are left out change: %s", got)
 	}
 	hooks, _ := fx.ports.Webhooks.List(t.Context())
-	mirrors, err := fx.ports.Mirrors.List(t.Context())
+	mirrors, err := fx.mirrors.List(t.Context())
 	if err != nil || string(hooks[0].Secret) != "0123456789abcdef" || mirrors[0].URL.Address() != "https://a.example/registries/v/t/tgview_1" {
 		t.Errorf("the secrets are %s and %s, %v", hooks[0].Secret, mirrors[0].URL.Address(), err)
 	}
@@ -307,10 +307,10 @@ func TestDrift(t *testing.T) {
 	if got := drift(); got != "" {
 		t.Errorf("before a change: %s", got)
 	}
-	if _, _, err := fx.ports.Views.Put(t.Context(), view.Draft{Name: "data", Access: "token"}, nil); err != nil {
+	if _, _, err := fx.views.Put(t.Context(), view.Draft{Name: "data", Access: "token"}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := fx.ports.Mirrors.Put(t.Context(), mirror.Draft{
+	if _, _, err := fx.mirrors.Put(t.Context(), mirror.Draft{
 		Name: "up", URL: "https://registry.example.org", Interval: 6 * 3600e9, ManagedBy: "other",
 	}, nil); err != nil {
 		t.Fatal(err)

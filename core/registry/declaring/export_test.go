@@ -119,12 +119,12 @@ func makeService(r *rapid.T, fx *fixture, owner string) error {
 			Claims: map[string]string{"branch": "main"}, Scopes: []string{string(scope.Publish), string(scope.Edit)},
 		})
 	}
-	a, err := fx.ports.Services.Parse(d)
+	a, err := fx.services.Parse(d)
 	if err != nil {
 		return err
 	}
 	a.ManagedBy = owner
-	_, _, err = fx.ports.Services.Put(fx.t.Context(), authority.Operator(), a, nil)
+	_, _, err = fx.services.Put(fx.t.Context(), a, nil)
 	return err
 }
 
@@ -155,12 +155,12 @@ func makeView(r *rapid.T, fx *fixture, owner string) error {
 		d.Groups = rapid.SampledFrom([][]string{nil, {"acme/devs", "acme/ops"}}).Draw(r, "groups")
 		d.People = rapid.SampledFrom([][]string{nil, {"ada@example.com"}}).Draw(r, "people")
 	}
-	_, _, err := fx.ports.Views.Put(fx.t.Context(), d, nil)
+	_, _, err := fx.views.Put(fx.t.Context(), d, nil)
 	return err
 }
 
 func makeMirror(r *rapid.T, fx *fixture, owner string) error {
-	_, _, err := fx.ports.Mirrors.Put(fx.t.Context(), mirror.Draft{
+	_, _, err := fx.mirrors.Put(fx.t.Context(), mirror.Draft{
 		Name: one(r, "name", "a", "b"), URL: one(r, "url", "https://a.example", "https://a.example/registries/v/t/tgview_1/"),
 		Include: somePatterns(r, "include"), Exclude: somePatterns(r, "exclude"), Review: one(r, "review", "", "trusted"),
 		Interval:  time.Duration(rapid.IntRange(0, 3).Draw(r, "hours")) * 90 * time.Minute,

@@ -8,8 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
+	"github.com/tollgate-dev/tollgate/core/kinds"
+	"github.com/tollgate-dev/tollgate/core/managing"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/announce"
 	"github.com/tollgate-dev/tollgate/core/registry/change"
@@ -26,6 +30,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/ports/eventsender"
+	"github.com/tollgate-dev/tollgate/ports/management"
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
@@ -67,6 +72,10 @@ type fixture struct {
 	ports declaring.Ports
 	log   *recorder
 	clock *clocktest.Manual
+
+	services *delegating.Services
+	views    *viewing.Operator
+	mirrors  *mirroring.Operator
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -79,32 +88,31 @@ func newFixture(t *testing.T) *fixture {
 	checker := permit.NewChecker(config, permit.CheckerPorts{
 		Policies: policies, Grants: grants, Makers: active{}, Clock: now,
 	})
+	services := delegating.NewServices(config, delegating.ServicePorts{
+		Transactions: db, Services: fakedb.NewServices(db), Recorder: log, Clock: now,
+	})
+	views := viewing.NewOperator(viewing.OperatorPorts{
+		Transactions: db, Views: fakedb.NewViews(db), Recorder: log, Clock: now, Entropy: entropy,
+		Events: announce.New(announce.Ports{
+			Webhooks: fakedb.NewWebhooks(db), Deliveries: fakedb.NewDeliveries(db), Encoder: eventdatatest.Encoder{},
+			Clock: now, Entropy: entropy,
+		}),
+	})
+	mirrors := mirroring.NewOperator(mirroring.Config{}, mirroring.Ports{
+		Transactions: db, Mirrors: fakedb.NewMirrors(db), Mirrored: fakedb.NewMirroredVersions(db), Recorder: log,
+		Clock: now, Entropy: entropy,
+	})
 	p := declaring.Ports{
 		Transactions: db, States: fakedb.NewAppliedStates(db), Clock: now, Entropy: entropy, Sealer: sealer{},
 		People: func(context.Context) (map[registry.Holder]string, error) { return people, nil },
-		Grants: grants, Managed: authority.ManagedKinds{
-			Providers:   &managedObjects{"provider", map[string]authority.ManagedObject{}},
-			AccessRules: &managedObjects{"accessRule", map[string]authority.ManagedObject{}},
-		},
+		Grants: grants, Managed: management.NewKinds(
+			newObjects(&company.Kind), newObjects(&access.RuleKind), services.Objects(), views.Objects(), mirrors.Objects(),
+		),
 		GrantChanges: delegating.NewGrantOperator(delegating.GrantPorts{
 			Transactions: db, Grants: grants, Operators: fakedb.NewDirectory(db), Recorder: log,
 		}),
 		Policies: delegating.NewPolicies(config, delegating.PolicyPorts{
 			Transactions: db, Policies: policies, Checker: checker, Grants: grants, Recorder: log, Clock: now, Entropy: entropy,
-		}),
-		Services: delegating.NewServices(config, delegating.ServicePorts{
-			Transactions: db, Services: fakedb.NewServices(db), Recorder: log, Clock: now,
-		}),
-		Views: viewing.NewOperator(viewing.OperatorPorts{
-			Transactions: db, Views: fakedb.NewViews(db), Recorder: log, Clock: now, Entropy: entropy,
-			Events: announce.New(announce.Ports{
-				Webhooks: fakedb.NewWebhooks(db), Deliveries: fakedb.NewDeliveries(db), Encoder: eventdatatest.Encoder{},
-				Clock: now, Entropy: entropy,
-			}),
-		}),
-		Mirrors: mirroring.NewOperator(mirroring.Config{}, mirroring.Ports{
-			Transactions: db, Mirrors: fakedb.NewMirrors(db), Mirrored: fakedb.NewMirroredVersions(db), Recorder: log,
-			Clock: now, Entropy: entropy,
 		}),
 		Webhooks: notifying.NewOperator(notifying.OperatorPorts{
 			Transactions: db, Webhooks: fakedb.NewWebhooks(db), Recorder: log, Sealer: sealer{}, Sender: sender{}, Clock: now,
@@ -114,7 +122,7 @@ func newFixture(t *testing.T) *fixture {
 			Ports: change.Ports{Transactions: db}, Rules: fakedb.NewReviewRules(db), Recorder: log, Clock: now, Entropy: entropy,
 		}),
 	}
-	return &fixture{declaring.New(p), t, p, log, now}
+	return &fixture{declaring.New(p), t, p, log, now, services, views, mirrors}
 }
 
 // document returns the node of a JSON text, with ' in the place of ". It has a version and a kind.
@@ -197,30 +205,29 @@ func (fx *fixture) mustApply(q declaring.Request, lists string) string {
 	return changes
 }
 
-// managedObjects are objects of another hexagon, by their names.
-type managedObjects struct {
-	kind string
-	all  map[string]authority.ManagedObject
-}
-
-func (m *managedObjects) Parse(fields audit.Details) (audit.Object, error) {
-	return audit.Object{Kind: m.kind, Key: fields.Text("name"), Fields: fields}, nil
-}
-
-func (m *managedObjects) Stored(context.Context) (list []authority.ManagedObject, _ error) {
-	for _, name := range slices.Sorted(maps.Keys(m.all)) {
-		list = append(list, m.all[name])
+// newObjects returns the objects of a kind of another hexagon, which takes all fields.
+func newObjects(k *kinds.Kind) management.Objects {
+	all := map[string]management.Object{}
+	parse := func(fields audit.Details) (management.Object, error) {
+		return management.Object{Object: audit.Object{Kind: k.Name, Key: fields.Text("name"), Fields: fields}}, nil
 	}
-	return list, nil
-}
-
-func (m *managedObjects) Save(_ context.Context, fields audit.Details, owner string) error {
-	o, err := m.Parse(fields)
-	m.all[o.Key] = authority.ManagedObject{Object: o, Owner: owner}
-	return err
-}
-
-func (m *managedObjects) Remove(_ context.Context, key string) error {
-	delete(m.all, key)
-	return nil
+	return managing.Of[management.Object]{
+		Of: k, From: parse, Show: func(o *management.Object) management.Object { return *o },
+		All: func(context.Context, string, int) (list []management.Object, _ error) {
+			for _, name := range slices.Sorted(maps.Keys(all)) {
+				list = append(list, all[name])
+			}
+			return list, nil
+		},
+		Store: func(_ context.Context, c management.Change, _ func(*management.Object) error) (management.Object, bool, error) {
+			o, err := parse(c.Fields)
+			o.Owner = c.Owner
+			all[o.Key] = o
+			return o, true, err
+		},
+		Drop: func(_ context.Context, key string, _ management.Change, _ func(*management.Object) error) error {
+			delete(all, key)
+			return nil
+		},
+	}
 }

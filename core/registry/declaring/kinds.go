@@ -9,13 +9,12 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
-	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
-	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/management"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
@@ -32,13 +31,10 @@ type Ports struct {
 	Grants       registrystore.Grants
 	GrantChanges *delegating.GrantOperator
 	Policies     *delegating.Policies
-	Views        *viewing.Operator
-	Mirrors      *mirroring.Operator
 	Webhooks     *notifying.Operator
 	Sealer       secrets.Sealer
-	Services     *delegating.Services
 	Reviews      *reviewing.Service
-	Managed      authority.ManagedKinds
+	Managed      management.Kinds
 }
 
 // Service applies and exports the state in a file. It is safe for concurrent use, also by other
@@ -102,31 +98,9 @@ func CheckOwner(owner string) error {
 // others refer to is before them.
 func (r *run) kinds() []kind {
 	return []kind{
-		r.serviceAccounts(), r.grants(), r.policies(), r.views(), r.mirrors(), r.webhooks(), r.reviewRules(),
-		r.providers(), r.accessRules(),
+		r.serviceAccounts(), r.grants(), r.policies(), r.managed("views"), r.managed("mirrors"), r.webhooks(), r.reviewRules(),
+		r.managed("providers"), r.managed("accessRules"),
 	}
-}
-
-// present returns the fields that have a value.
-func present(all audit.Details) audit.Details {
-	fields := audit.Details{}
-	for name, v := range all {
-		empty := v == nil
-		switch v := v.(type) {
-		case audit.Text:
-			empty = v == ""
-		case audit.Flag:
-			empty = !bool(v)
-		case audit.List:
-			empty = len(v) == 0
-		case audit.Details:
-			empty = len(v) == 0
-		}
-		if !empty {
-			fields[name] = v
-		}
-	}
-	return fields
 }
 
 // listed returns the function that returns the objects of all stored values.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/kinds"
 )
 
 // kind is a kind of objects. What is new in it is one entry in the table of run.kinds.
@@ -15,7 +16,7 @@ type kind struct {
 	member string // its list in a document, for example "views"
 	// alike is true if several objects may have one key. Otherwise a file has each key once.
 	alike  bool
-	fields []field
+	fields []kinds.Field
 	// decode returns the object with the values of its fields. It returns fault.Invalid with the
 	// name of a field at the start of the message, and with fault.RuleViolated for a reference to
 	// what does not exist.

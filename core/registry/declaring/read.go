@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/kinds"
 )
 
 // What a document begins with.
@@ -17,44 +17,6 @@ const (
 	Version  = "tollgate.dev/v1"
 	Document = "State"
 )
-
-// shape is the form of the values of a field.
-type shape uint8
-
-const (
-	isText shape = iota
-	isTexts
-	isFlag
-	isNumber
-	isTextMap
-	isObjects
-	isObject
-)
-
-// field is a member that the objects of a kind have in a file.
-type field struct {
-	name     string
-	shape    shape
-	check    func(string) error // of each text; nil for any
-	inner    []field            // those of isObjects and isObject
-	required bool
-}
-
-// checked returns the check that a text can be parsed.
-func checked[T any](parse func(string) (T, error)) func(string) error {
-	return func(s string) error {
-		_, err := parse(s)
-		return err
-	}
-}
-
-// checkTime checks a time.
-func checkTime(s string) error {
-	if _, err := time.Parse(time.RFC3339, s); err != nil {
-		return fault.New(fault.Invalid, "must be an RFC 3339 time, for example 2027-01-01T00:00:00Z")
-	}
-	return nil
-}
 
 // problem is what is wrong at a place of a file.
 type problem struct {
@@ -149,7 +111,7 @@ func readLists(n *Node, kinds []kind, found *problems) map[string]list {
 }
 
 // readFields returns the values of an object, which has no other members than the fields.
-func readFields(n *Node, path string, fields []field, found *problems) audit.Details {
+func readFields(n *Node, path string, fields []kinds.Field, found *problems) audit.Details {
 	values := audit.Details{}
 	if n.Form != Object {
 		found.add(n.Position, path, "must be an object")
@@ -158,67 +120,67 @@ func readFields(n *Node, path string, fields []field, found *problems) audit.Det
 	for i := range n.Members {
 		m := &n.Members[i]
 		at := path + "." + clip(m.Name)
-		f := slices.IndexFunc(fields, func(f field) bool { return f.name == m.Name })
+		f := slices.IndexFunc(fields, func(f kinds.Field) bool { return f.Name == m.Name })
 		switch {
 		case f < 0:
 			found.add(m.Position, at, "is not a known member")
 		case m.Value.Form != Null:
-			values[m.Name] = fields[f].read(&m.Value, at, found)
+			values[m.Name] = readField(&fields[f], &m.Value, at, found)
 		}
 	}
 	for _, f := range fields {
-		if f.required && n.find(f.name) == nil {
-			found.add(n.Position, path+"."+f.name, "is missing")
+		if f.Required && n.find(f.Name) == nil {
+			found.add(n.Position, path+"."+f.Name, "is missing")
 		}
 	}
 	return values
 }
 
-// read returns the value of a field.
-func (f *field) read(n *Node, path string, found *problems) audit.Value {
-	if f.shape == isText {
-		return f.readText(n, path, found)
+// readField returns the value of a field.
+func readField(f *kinds.Field, n *Node, path string, found *problems) audit.Value {
+	if f.Shape == kinds.Text {
+		return readText(f, n, path, found)
 	}
-	wanted := map[shape]Form{isTexts: List, isFlag: Flag, isNumber: Number, isTextMap: Object, isObjects: List, isObject: Object}[f.shape]
+	wanted := map[kinds.Shape]Form{kinds.Texts: List, kinds.Flag: Flag, kinds.Number: Number, kinds.TextMap: Object, kinds.Objects: List, kinds.Object: Object}[f.Shape]
 	if n.Form != wanted {
 		found.add(n.Position, path, "must be %s", map[Form]string{
 			List: "a list", Flag: "true or false", Number: "a number", Object: "an object of strings",
 		}[wanted])
 		return nil
 	}
-	switch f.shape {
-	case isFlag:
+	switch f.Shape {
+	case kinds.Flag:
 		return audit.Flag(n.Text == "true")
-	case isNumber:
+	case kinds.Number:
 		number, err := strconv.ParseFloat(n.Text, 64)
 		if err != nil {
 			found.add(n.Position, path, "must be a number")
 		}
 		return audit.Number(number)
-	case isObject:
-		return readFields(n, path, f.inner, found)
-	case isTextMap:
+	case kinds.Object:
+		return readFields(n, path, f.Inner, found)
+	case kinds.TextMap:
 		texts := audit.Details{}
 		for i := range n.Members {
 			m := &n.Members[i]
-			texts[m.Name] = f.readText(&m.Value, path+"."+clip(m.Name), found)
+			texts[m.Name] = readText(f, &m.Value, path+"."+clip(m.Name), found)
 		}
 		return texts
 	}
 	values := make(audit.List, len(n.Items))
 	for i := range n.Items {
 		at := fmt.Sprintf("%s[%d]", path, i)
-		if f.shape == isObjects {
-			values[i] = readFields(&n.Items[i], at, f.inner, found)
+		if f.Shape == kinds.Objects {
+			values[i] = readFields(&n.Items[i], at, f.Inner, found)
 		} else {
-			values[i] = f.readText(&n.Items[i], at, found)
+			values[i] = readText(f, &n.Items[i], at, found)
 		}
 	}
 	return values
 }
 
 // readText returns a text. A reference to a secret is for the command that reads the file.
-func (f *field) readText(n *Node, path string, found *problems) audit.Value {
+func readText(f *kinds.Field, n *Node, path string, found *problems) audit.Value {
 	switch {
 	case n.Form == Object && (n.find("env") != nil || n.find("file") != nil):
 		found.add(n.Position, path,
@@ -227,8 +189,8 @@ func (f *field) readText(n *Node, path string, found *problems) audit.Value {
 		found.add(n.Position, path, "must be a string")
 	case strings.ContainsRune(n.Text, 0):
 		found.add(n.Position, path, "must not contain a NUL")
-	case f.check != nil && n.Text != "":
-		if err := f.check(n.Text); err != nil {
+	case f.Check != nil && n.Text != "":
+		if err := f.Check(n.Text); err != nil {
 			found.add(n.Position, path, "is wrong: %s", fault.PublicMessage(err))
 		}
 	}

@@ -6,12 +6,15 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/kinds"
+	"github.com/tollgate-dev/tollgate/core/managing"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/service"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/management"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
@@ -52,8 +55,9 @@ func (s *Services) Parse(d service.Draft) (service.Account, error) { return serv
 // of check, of Caller.RequireAll if a token would give workloads scopes that it does not have, or of
 // Caller.RequireNetworks, because workloads may be anywhere.
 func (s *Services) Put(
-	ctx context.Context, who authority.Caller, a service.Account, check registry.Check[service.Account],
+	ctx context.Context, a service.Account, check registry.Check[service.Account],
 ) (stored service.Account, created bool, err error) {
+	who := authority.Giver(ctx)
 	for i := range a.Workloads {
 		if err := who.RequireAll(a.Workloads[i].Scopes); err != nil {
 			return service.Account{}, false, err
@@ -88,6 +92,37 @@ func (s *Services) Put(
 		return s.ports.Recorder.RecordChanges(ctx, newServiceChange(before, &stored))
 	})
 	return stored, created, err
+}
+
+// Objects returns the accounts as objects of any kind.
+func (s *Services) Objects() management.Objects {
+	parse := func(f audit.Details) (service.Account, error) { return s.Parse(service.ReadDraft(f)) }
+	return managing.Of[service.Account]{
+		Of: &service.Kind, From: parse,
+		Show: func(a *service.Account) management.Object {
+			return management.Object{
+				Object: audit.Object{Kind: service.Kind.Name, Key: string(a.Name), Fields: a.Fields()}, Owner: a.ManagedBy,
+				Fixed: audit.Details{"createdAt": kinds.Time(a.CreatedAt)},
+			}
+		},
+		All: func(ctx context.Context, after string, limit int) ([]service.Account, error) {
+			return s.List(ctx, service.Name(after), limit)
+		},
+		One: func(ctx context.Context, key string) (service.Account, error) { return s.Get(ctx, service.Name(key)) },
+		Store: func(
+			ctx context.Context, c management.Change, check func(*service.Account) error,
+		) (service.Account, bool, error) {
+			a, err := parse(c.Fields)
+			if err != nil {
+				return a, false, err
+			}
+			a.ManagedBy = c.Owner
+			return s.Put(ctx, a, check)
+		},
+		Drop: func(ctx context.Context, key string, _ management.Change, check func(*service.Account) error) error {
+			return s.Remove(ctx, service.Name(key), check)
+		},
+	}
 }
 
 // Remove removes an account with its tokens and grants, so that nothing can be done by it any more.

@@ -140,8 +140,7 @@ func TestServices(t *testing.T) {
 	}}
 	first := parse(draft)
 	first.ManagedBy = "platform"
-	operator := authority.Operator()
-	stored, created, err := fx.Put(t.Context(), operator, first, func(current *service.Account) error {
+	stored, created, err := fx.Put(t.Context(), first, func(current *service.Account) error {
 		if current != nil {
 			t.Errorf("the condition got %+v", current)
 		}
@@ -152,15 +151,15 @@ func TestServices(t *testing.T) {
 	}
 	stale := fault.New(fault.Stale, "stale")
 	refuse := func(*service.Account) error { return stale }
-	if _, _, err := fx.Put(t.Context(), operator, first, refuse); !fault.Is(err, fault.Stale) {
+	if _, _, err := fx.Put(t.Context(), first, refuse); !fault.Is(err, fault.Stale) {
 		t.Errorf("Put with a condition that does not hold: %v", err)
 	}
 	draft.State, draft.Description = "disabled", "builds"
-	stored, created, err = fx.Put(t.Context(), operator, parse(draft), nil)
+	stored, created, err = fx.Put(t.Context(), parse(draft), nil)
 	if err != nil || created || stored.State != service.Disabled || stored.ManagedBy != "platform" {
 		t.Errorf("Put = %+v, %v, %v", stored, created, err)
 	}
-	if _, created, err := fx.Put(t.Context(), operator, parse(draft), nil); err != nil || created {
+	if _, created, err := fx.Put(t.Context(), parse(draft), nil); err != nil || created {
 		t.Errorf("Put of the same: %v, %v", created, err)
 	}
 	if found, err := fx.Get(t.Context(), "ci"); err != nil || !reflect.DeepEqual(found, stored) {
@@ -199,7 +198,7 @@ func TestServicesDoNotEscalate(t *testing.T) {
 		"admin:write": false, "admin:write registry:publish": true, "registry:publish": false,
 	} {
 		token := authority.NewToken(authority.Token{Owner: "anna", Scopes: scopesOf(t, scopes)}, address)
-		_, _, err := fx.Put(t.Context(), token, a, nil)
+		_, _, err := fx.Put(authority.GivenBy(t.Context(), token), a, nil)
 		if f, _ := fault.As(err); (err == nil) != allowed || err != nil && f.Code != scope.CodeInsufficient {
 			t.Errorf("a token with %s: %v", scopes, err)
 		}
@@ -208,7 +207,7 @@ func TestServicesDoNotEscalate(t *testing.T) {
 		Owner: "anna", Scopes: scopesOf(t, "admin:write registry:publish"),
 		Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
 	}, address)
-	if _, _, err := fx.Put(t.Context(), bound, a, nil); !fault.Is(err, fault.Forbidden) {
+	if _, _, err := fx.Put(authority.GivenBy(t.Context(), bound), a, nil); !fault.Is(err, fault.Forbidden) {
 		t.Errorf("a token with networks admits workloads: %v", err)
 	}
 }

@@ -7,13 +7,10 @@ import (
 
 // Object returns the mirror as the audit log describes it: the URL without its secret.
 func (m *Mirror) Object() audit.Object {
-	return audit.Object{Kind: "mirror", Key: string(m.Name), Fields: audit.Details{
-		"url": audit.Text(m.URL.Public()), audit.FieldSecret: audit.Text(audit.HashSecret(m.URL.Address())),
-		"include":  audit.Texts(registry.PatternTexts(m.Selection.Include)),
-		"exclude":  audit.Texts(registry.PatternTexts(m.Selection.Exclude)),
-		"interval": audit.Text(m.Interval.String()), "review": audit.Text(m.Review), "lenient": audit.Flag(m.Lenient),
-		"managedBy": audit.Text(m.ManagedBy),
-	}}
+	fields := m.Fields()
+	delete(fields, "name")
+	fields[audit.FieldSecret], fields["managedBy"] = audit.Text(audit.HashSecret(m.URL.Address())), audit.Text(m.ManagedBy)
+	return audit.Object{Kind: Kind.Name, Key: string(m.Name), Fields: fields}
 }
 
 // NewVersionChange returns the audit event of a version that a mirror has changed: added, replaced,

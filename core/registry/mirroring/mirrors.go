@@ -8,16 +8,20 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/kinds"
+	"github.com/tollgate-dev/tollgate/core/managing"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/announce"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/management"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
@@ -93,7 +97,10 @@ func (o *Operator) Put(
 		if err := check.Permit(current); err != nil {
 			return err
 		}
-		if created = current == nil; created {
+		if created = current == nil; created && strings.Contains(d.URL, "/t/***") {
+			return fault.In("url", fault.New(fault.Invalid, "url has *** in the place of its token, and no mirror has this token"))
+		}
+		if created {
 			return o.add(ctx, len(existing), m)
 		}
 		m.ManagedBy, m.CreatedAt = cmp.Or(d.ManagedBy, current.ManagedBy), current.CreatedAt
@@ -103,6 +110,59 @@ func (o *Operator) Put(
 		return o.replace(ctx, current, &m)
 	})
 	return m, created, err
+}
+
+// Objects returns the mirrors as objects of any kind. Force of a removal purges what the mirror has taken.
+func (o *Operator) Objects() management.Objects {
+	return managing.Of[mirror.Mirror]{
+		Of: &mirror.Kind, Show: show,
+		From: func(f audit.Details) (m mirror.Mirror, err error) {
+			d, err := mirror.ReadDraft(f)
+			if err != nil {
+				return m, err
+			}
+			return mirror.New(d, o.ports.Clock.Now())
+		},
+		All: managing.PageOf(o.List, func(m *mirror.Mirror) string { return string(m.Name) }),
+		One: func(ctx context.Context, key string) (mirror.Mirror, error) { return o.Find(ctx, mirror.Name(key)) },
+		Store: func(ctx context.Context, c management.Change, check func(*mirror.Mirror) error) (m mirror.Mirror, created bool, err error) {
+			d, err := mirror.ReadDraft(c.Fields)
+			if err != nil {
+				return m, false, err
+			}
+			d.ManagedBy = c.Owner
+			return o.Put(ctx, d, check)
+		},
+		Drop: func(ctx context.Context, key string, c management.Change, check func(*mirror.Mirror) error) error {
+			_, err := o.Remove(ctx, mirror.Name(key), c.Force, check)
+			return err
+		},
+	}
+}
+
+// show returns a mirror as an object. The secret of its URL is a field of its own: one that is shown as
+// *** is left out.
+func show(m *mirror.Mirror) management.Object {
+	fields := m.Fields()
+	if address := m.URL.Address(); address != m.URL.Public() {
+		fields.Set(audit.FieldSecret, audit.HashSecret(address))
+	}
+	state := audit.Details{
+		"health": audit.Text(m.State.Health()), "nextAt": kinds.Time(m.State.NextAt), "lastSuccess": kinds.Time(m.State.LastSuccess),
+		"failingSince": kinds.Time(m.State.FailingSince), "servers": audit.Number(m.State.Servers),
+	}
+	state.Set("reason", m.State.Reason)
+	if len(m.State.Refused) > 0 {
+		refused := audit.Details{}
+		for rule, n := range m.State.Refused {
+			refused[string(rule)] = audit.Number(n)
+		}
+		state["refused"] = refused
+	}
+	return management.Object{
+		Object: audit.Object{Kind: mirror.Kind.Name, Key: string(m.Name), Fields: fields}, Owner: m.ManagedBy,
+		Fixed: audit.Details{"createdAt": kinds.Time(m.CreatedAt)}, State: audit.Details{"state": state},
+	}
 }
 
 func (o *Operator) add(ctx context.Context, existing int, m mirror.Mirror) error {

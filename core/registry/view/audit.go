@@ -1,15 +1,11 @@
 package view
 
-import (
-	"github.com/tollgate-dev/tollgate/core/audit"
-	"github.com/tollgate-dev/tollgate/core/registry"
-)
+import "github.com/tollgate-dev/tollgate/core/audit"
 
-// Object returns the view as the audit log describes it.
+// Object returns the view for the audit log.
 func (v View) Object() audit.Object {
-	return audit.Object{Kind: "view", Key: string(v.Name), Fields: audit.Details{
-		"include": audit.Texts(registry.PatternTexts(v.Include)), "exclude": audit.Texts(registry.PatternTexts(v.Exclude)),
-		"deprecated": audit.Text(v.Deprecated), "access": audit.Text(v.Access), "managedBy": audit.Text(v.ManagedBy),
-		"people": audit.Texts(v.Members.People), "groups": audit.Texts(v.Members.Groups),
-	}}
+	fields := v.Fields()
+	delete(fields, "name")
+	fields["managedBy"] = audit.Text(v.ManagedBy)
+	return audit.Object{Kind: Kind.Name, Key: string(v.Name), Fields: fields}
 }

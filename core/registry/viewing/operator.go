@@ -6,11 +6,13 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/managing"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/announce"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/management"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
@@ -114,6 +116,28 @@ func (o *Operator) Find(ctx context.Context, name string) (view.View, error) {
 		return *v, nil
 	}
 	return view.View{}, errMissing(view.Name(name))
+}
+
+// Objects returns the views as objects of any kind.
+func (o *Operator) Objects() management.Objects {
+	return managing.Of[view.View]{
+		Of:   &view.Kind,
+		From: func(f audit.Details) (view.View, error) { return view.New(view.ReadDraft(f)) },
+		Show: func(v *view.View) management.Object {
+			return management.Object{
+				Object: audit.Object{Kind: view.Kind.Name, Key: string(v.Name), Fields: v.Fields()}, Owner: v.ManagedBy,
+			}
+		},
+		All: managing.PageOf(o.List, func(v *view.View) string { return string(v.Name) }), One: o.Find,
+		Store: func(ctx context.Context, c management.Change, check func(*view.View) error) (view.View, bool, error) {
+			d := view.ReadDraft(c.Fields)
+			d.ManagedBy = c.Owner
+			return o.Put(ctx, d, check)
+		},
+		Drop: func(ctx context.Context, key string, _ management.Change, check func(*view.View) error) error {
+			return o.Remove(ctx, view.Name(key), check)
+		},
+	}
 }
 
 // Remove removes a view with its tokens. It returns fault.NotFound if no view has the name, and

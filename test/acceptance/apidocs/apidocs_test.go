@@ -19,6 +19,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/tollgate-dev/tollgate/adapters/decideapi"
+	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/adminapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
@@ -26,6 +27,11 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
+	"github.com/tollgate-dev/tollgate/core/access/ruling"
+	"github.com/tollgate-dev/tollgate/core/auth/federating"
+	"github.com/tollgate-dev/tollgate/core/registry/delegating"
+	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
+	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/test/must"
 )
 
@@ -64,7 +70,9 @@ func TestDocumentHasAllRoutes(t *testing.T) {
 			registry, authapi.New(authapi.UseCases{}),
 			methodsapi.New(methodsapi.Config{}, nil, nil, nil, nil), registryapi.NewPublishers(nil, registryapi.Resource{}, nil, nil),
 			registryapi.NewReviews(nil, registryapi.Resource{}, nil),
-			registryapi.NewQuarantine(nil, registryapi.Resource{}, nil), adminapi.New(adminapi.UseCases{}),
+			registryapi.NewQuarantine(nil, registryapi.Resource{}, nil), adminapi.New(adminapi.UseCases{Kinds: inprocess.NewKinds(
+				new(federating.Providers), ruling.New(ruling.Ports{}), new(viewing.Operator), new(mirroring.Operator), new(delegating.Services),
+			)}),
 			decideapi.NewWeb(decideapi.New(decideapi.Config{}, decideapi.Ports{}), rest.Address),
 		},
 		Health: rest.NewHealth(), Docs: docs,

@@ -7,18 +7,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/access/deciding"
-	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/core/fields"
-	"github.com/tollgate-dev/tollgate/core/toolserver"
-	"github.com/tollgate-dev/tollgate/core/trustlevel"
 )
 
 const (
@@ -33,46 +28,6 @@ var (
 
 // confirmInput is the field that is on the form of a rule with which no call is allowed any more.
 const confirmInput = "confirm"
-
-var levelOptions = newLevelOptions()
-
-func newLevelOptions() []site.Option {
-	options := []site.Option{{Value: "", Text: "Any"}}
-	for _, l := range trustlevel.All() {
-		options = append(options, site.Option{Value: l.String(), Text: l.String()})
-	}
-	return options
-}
-
-// accessRuleInputs are the fields of a rule about calls without its name.
-var accessRuleInputs = []site.Input{
-	{Name: "order", Label: "Order", Kind: "number", Hint: "0 to 10,000. The lowest is tried first.", Required: true},
-	{Name: "effect", Label: "Effect", Kind: "select", Options: []site.Option{
-		{Value: string(access.Allow), Text: "Allow"}, {Value: string(access.Deny), Text: "Deny"},
-	}},
-	{
-		Name: "subjects", Label: "Subjects", Kind: "area", Required: true,
-		Hint: "One on each line: person:EMAIL, group:PROVIDER/GROUP, grant:ACTION, service:NAME, everyone (any valid token), anyone.",
-	},
-	{
-		Name: "servers", Label: "Servers", Kind: "area", Required: true,
-		Hint: "Names, prefixes like com.example/*, or *, one on each line.",
-	},
-	{Name: "methods", Label: "Methods", Kind: "choices", Hint: "None for all.", Options: site.Options(access.Classes()...)},
-	{Name: "tools", Label: "Tools", Kind: "area", Hint: "Names, or prefixes such as read_*, one on each line. Empty for all."},
-	{
-		Name: "minTrust", Label: "Least trust", Kind: "select", Options: levelOptions,
-		Hint: "Of a rule that allows. Who has less is asked to verify.",
-	},
-	{Name: "networks", Label: "Networks", Kind: "area", Hint: "Of the client, such as 10.0.0.0/8, one on each line. Empty for all."},
-	{
-		Name: "expiresAt", Label: "End",
-		Hint: "A day such as 2027-01-31, at whose beginning it ends, or a time such as 2027-01-31T18:00:00Z. Empty: never.",
-	},
-	{Name: "mode", Label: "Mode", Kind: "select", Options: []site.Option{
-		{Value: string(access.Enforce), Text: "Enforce"}, {Value: string(access.Observe), Text: "Observe: count what it would do, and decide nothing"},
-	}},
-}
 
 func (p *Pages) mountAccess(r fiber.Router) {
 	p.open(r, accessPath, p.access)
@@ -166,7 +121,7 @@ func accessPages(q deciding.RuleQuery, total int) (before, next string) {
 func newAccessRuleForm(
 	v *site.Visit, problems site.Problems, action, button string, first ...site.Input,
 ) site.Form {
-	f := site.Form{Action: action, Button: button, Inputs: append(first, accessRuleInputs...)}
+	f := site.Form{Action: action, Button: button, Inputs: append(first, inputsOf(access.RuleKind.Fields)...)}
 	if problems.Of(confirmInput) != "" || v.Form.Has(confirmInput) {
 		f.Inputs = append(f.Inputs, site.Input{Name: confirmInput, Label: "Confirmation", Kind: "choices", Options: []site.Option{
 			{Value: "true", Text: "Nobody may call any server then. Store it all the same"},
@@ -194,69 +149,24 @@ func (p *Pages) accessRule(ctx context.Context, v *site.Visit, problems site.Pro
 	if r.ManagedBy != "" {
 		form.Action = "" // the page shows what is stored, also after a change was refused
 	}
-	page.Change = v.Fill(form, accessRuleValues(&r), problems)
+	page.Change = v.Fill(form, formValues(access.RuleKind.Fields, r.Fields()), problems)
 	return v.Render(accessRulePage, newHead(v, "Access rule "+string(r.Name), problems, page.Change), page)
-}
-
-// accessRuleValues returns a rule as its form has it.
-func accessRuleValues(r *access.Rule) url.Values {
-	subjects, methods := make([]string, len(r.Subjects)), make([]string, len(r.Methods))
-	for i, s := range r.Subjects {
-		subjects[i] = s.String()
-	}
-	for i, m := range r.Methods {
-		methods[i] = string(m)
-	}
-	values := url.Values{
-		"order": {strconv.Itoa(r.Order)}, "effect": {string(r.Effect)}, "methods": methods, "minTrust": {r.MinTrust.String()},
-		"mode": {string(r.Mode)}, "subjects": {strings.Join(subjects, "\n")}, "tools": {strings.Join(r.Tools, "\n")},
-		"servers":  {strings.Join(toolserver.PatternTexts(r.Servers), "\n")},
-		"networks": {strings.Join(fields.NetworkTexts(r.Networks), "\n")},
-	}
-	if !r.ExpiresAt.IsZero() {
-		end := r.ExpiresAt.Format(time.RFC3339Nano)
-		values.Set("expiresAt", strings.TrimSuffix(end, dayBegins))
-	}
-	return values
-}
-
-// dayBegins is what a time at the beginning of a day has after the day.
-const dayBegins = "T00:00:00Z"
-
-// formAccessRule returns the rule that a form describes.
-func formAccessRule(v *site.Visit, name string) (access.Rule, error) {
-	order, err := strconv.Atoi(v.Trimmed("order"))
-	if err != nil {
-		order = -1 // no order
-	}
-	given := audit.Details{"name": audit.Text(name), "order": audit.Number(order), "methods": audit.Texts(v.Form["methods"])}
-	for _, text := range [...]string{"effect", "minTrust", "mode"} {
-		given.Set(text, v.Form.Get(text))
-	}
-	end := v.Trimmed("expiresAt")
-	if _, err := time.Parse(time.DateOnly, end); err == nil {
-		end += dayBegins
-	}
-	given.Set("expiresAt", end)
-	for _, list := range [...]string{"subjects", "servers", "tools", "networks"} {
-		given[list] = audit.Texts(formLines(v, list))
-	}
-	return access.ParseRule(given)
 }
 
 // putAccessRule stores the rule that a form describes.
 func (p *Pages) putAccessRule(ctx context.Context, v *site.Visit, name string, exists bool) error {
-	r, err := formAccessRule(v, name)
+	c, err := formChange(v, &access.RuleKind, name, exists)
 	if err == nil && v.Form.Get(confirmInput) == "" {
-		err = p.ports.Access.CheckLockout(ctx, &r)
+		var r access.Rule
+		if r, err = access.ParseRule(c.Fields); err == nil {
+			err = p.ports.Access.CheckLockout(ctx, &r)
+		}
 	}
 	if err == nil {
-		_, _, err = p.ports.AccessRules.Put(ctx, r, byHand(exists, managerOfAccessRule))
+		_, _, err = p.ports.AccessRules.Objects().Put(ctx, c)
 	}
 	return err
 }
-
-func managerOfAccessRule(r *access.Rule) string { return r.ManagedBy }
 
 func (p *Pages) addAccessRule(ctx context.Context, v *site.Visit) error {
 	return done(v, p.putAccessRule(ctx, v, v.Trimmed("name"), false), accessPath, "rule")
@@ -267,8 +177,7 @@ func (p *Pages) changeAccessRule(ctx context.Context, v *site.Visit) error {
 }
 
 func (p *Pages) removeAccessRule(ctx context.Context, v *site.Visit) error {
-	err := p.ports.AccessRules.Remove(ctx, key[access.RuleName](v, "name"), byHand(true, managerOfAccessRule))
-	return done(v, err, accessPath, "unruled")
+	return done(v, removeObject(ctx, v, p.ports.AccessRules.Objects()), accessPath, "unruled")
 }
 
 // DefaultEffect returns the effect of a setting, which denies if it is empty.

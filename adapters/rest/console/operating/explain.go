@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/access/deciding"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/fields"
+	"github.com/tollgate-dev/tollgate/core/trustlevel"
 )
 
 const explainPath = accessPath + "/explain"
@@ -28,7 +29,7 @@ var explainForm = site.Form{Action: explainPath, Button: "Explain", Inputs: []si
 		string(access.CallsTools), string(access.ListsTools), "prompts/list", "prompts/get", "resources/list", "resources/read", "initialize")},
 	{Name: "tool", Label: "Tool", Hint: "Of tools/call."},
 	{Name: "address", Label: "Address of the client", Hint: "An IP address, for rules with networks. Optional."},
-	{Name: "trust", Label: "Trust", Kind: "select", Options: append([]site.Option{{Text: "That of the newest session"}}, levelOptions[1:]...)},
+	{Name: "trust", Label: "Trust", Kind: "select", Options: append([]site.Option{{Text: "That of the newest session"}}, site.Options(trustlevel.Names()...)...)},
 }}
 
 // explainView is the page that says why a call is allowed or denied.

@@ -3,14 +3,10 @@ package operating
 import (
 	"context"
 	"net/url"
-	"strings"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
-	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 )
 
@@ -23,26 +19,6 @@ var (
 	mirrorsPage = site.NewPage(templates, "templates/mirrors.html")
 	mirrorPage  = site.NewPage(templates, "templates/mirror.html")
 )
-
-// mirrorInputs are the fields of a mirror without its name.
-var mirrorInputs = []site.Input{
-	{
-		Name: "url", Label: "Address of the registry", Required: true,
-		Hint: "What is before /v0.1, for example https://registry.example.com.",
-	},
-	{
-		Name: "include", Label: "Include",
-		Hint: "Patterns such as com.example/*, with spaces between them. Empty takes every name that it lists.",
-	},
-	{Name: "exclude", Label: "Exclude", Hint: "Patterns, also of what is included."},
-	{Name: "interval", Label: "Interval", Hint: "Time between two reads, for example 10m or 24h. Empty for an hour."},
-	{Name: "review", Label: "If documents are reviewed", Kind: "select", Options: []site.Option{
-		{Value: "pending", Text: "They wait for review"}, {Value: "trusted", Text: "They are listed at once"},
-	}},
-	{Name: "lenient", Label: "Documents that break rules", Kind: "select", Options: []site.Option{
-		{Value: "", Text: "Are refused"}, {Value: "true", Text: "Are taken too"},
-	}},
-}
 
 func (p *Pages) mountMirrors(r fiber.Router) {
 	p.open(r, mirrorsPath, p.mirrors)
@@ -88,7 +64,7 @@ func (p *Pages) mirrors(ctx context.Context, v *site.Visit, problems site.Proble
 		page.Mirrors[i] = newMirrorRow(m)
 	}
 	page.Add = v.Fill(site.Form{
-		Action: mirrorsPath, Button: "Add this mirror", Inputs: append([]site.Input{nameInput}, mirrorInputs...),
+		Action: mirrorsPath, Button: "Add this mirror", Inputs: append([]site.Input{nameInput}, inputsOf(mirror.Kind.Fields)...),
 	}, nil, problems)
 	return v.Render(mirrorsPage, newHead(v, "Mirrors", problems, page.Add), page)
 }
@@ -108,45 +84,17 @@ func (p *Pages) mirror(ctx context.Context, v *site.Visit, problems site.Problem
 	}
 	setConflict(v, problems, m.ManagedBy)
 	page := mirrorView{mirrorRow: newMirrorRow(m), Path: mirrorsPath + "/" + string(m.Name)}
-	stored := url.Values{
-		"url": {m.URL.Public()}, "interval": {m.Interval.String()}, "review": {string(m.Review)},
-		"include": {strings.Join(registry.PatternTexts(m.Selection.Include), " ")},
-		"exclude": {strings.Join(registry.PatternTexts(m.Selection.Exclude), " ")},
-	}
-	if m.Lenient {
-		stored.Set("lenient", "true")
-	}
-	page.Change = v.Fill(site.Form{Action: page.Path, Button: "Save this mirror", Inputs: mirrorInputs}, stored, problems)
+	page.Change = v.Fill(site.Form{Action: page.Path, Button: "Save this mirror", Inputs: inputsOf(mirror.Kind.Fields)},
+		formValues(mirror.Kind.Fields, m.Fields()), problems)
 	return v.Render(mirrorPage, newHead(v, "Mirror "+string(m.Name), problems, page.Change), page)
 }
 
-// putMirror stores the mirror that a form describes.
-func (p *Pages) putMirror(ctx context.Context, v *site.Visit, name string, check registry.Check[mirror.Mirror]) error {
-	d := mirror.Draft{
-		Name: name, URL: v.Trimmed("url"), Include: strings.Fields(v.Form.Get("include")),
-		Exclude: strings.Fields(v.Form.Get("exclude")), Review: v.Form.Get("review"), Lenient: v.Form.Get("lenient") != "",
-	}
-	if text := v.Trimmed("interval"); text != "" {
-		interval, err := time.ParseDuration(text)
-		if err != nil {
-			return fault.New(fault.Invalid, "interval must be a time such as 10m or 24h")
-		}
-		d.Interval = interval
-	}
-	_, _, err := p.ports.Mirrors.Put(ctx, d, check)
-	return err
-}
-
-func managerOfMirror(m *mirror.Mirror) string { return m.ManagedBy }
-
 func (p *Pages) addMirror(ctx context.Context, v *site.Visit) error {
-	err := p.putMirror(ctx, v, v.Trimmed("name"), byHand(false, managerOfMirror))
-	return done(v, err, mirrorsPath, "mirror")
+	return done(v, putObject(ctx, v, p.ports.Mirrors.Objects(), v.Trimmed("name"), false), mirrorsPath, "mirror")
 }
 
 func (p *Pages) changeMirror(ctx context.Context, v *site.Visit) error {
-	err := p.putMirror(ctx, v, key[string](v, "name"), byHand(true, managerOfMirror))
-	return done(v, err, v.Path(), "saved")
+	return done(v, putObject(ctx, v, p.ports.Mirrors.Objects(), key[string](v, "name"), true), v.Path(), "saved")
 }
 
 func (p *Pages) syncMirror(ctx context.Context, v *site.Visit) error {
@@ -155,7 +103,5 @@ func (p *Pages) syncMirror(ctx context.Context, v *site.Visit) error {
 }
 
 func (p *Pages) removeMirror(ctx context.Context, v *site.Visit) error {
-	_, err := p.ports.Mirrors.Remove(
-		ctx, key[mirror.Name](v, "name"), v.Form.Get("purge") == "true", byHand(true, managerOfMirror))
-	return done(v, err, mirrorsPath, "unmirrored")
+	return done(v, removeObject(ctx, v, p.ports.Mirrors.Objects()), mirrorsPath, "unmirrored")
 }

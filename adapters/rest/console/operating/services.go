@@ -30,14 +30,6 @@ var (
 	servicePage  = site.NewPage(templates, "templates/service.html")
 )
 
-// serviceInputs are the fields of a service account without its name.
-var serviceInputs = []site.Input{
-	{Name: "description", Label: "Description"},
-	{Name: "state", Label: "State", Kind: "select", Options: []site.Option{
-		{Value: string(service.Active), Text: "Active"}, {Value: string(service.Disabled), Text: "Disabled"},
-	}},
-}
-
 // workloadInputs are the fields of a workload. Their names are not those of a token.
 var workloadInputs = []site.Input{
 	{Name: "issuer", Label: "Issuer", Hint: "Who signs its ID tokens. It must be configured.", Required: true},
@@ -77,7 +69,7 @@ func (p *Pages) services(ctx context.Context, v *site.Visit, problems site.Probl
 		page.Next = servicesPath + "?after=" + string(all[perPage-1].Name)
 	}
 	page.Add = v.Fill(site.Form{
-		Action: servicesPath, Button: "Add this service account", Inputs: append([]site.Input{nameInput}, serviceInputs...),
+		Action: servicesPath, Button: "Add this service account", Inputs: append([]site.Input{nameInput}, inputsOf(service.Kind.Fields)...),
 	}, nil, problems)
 	return v.Render(servicesPage, newHead(v, "Service accounts", problems, page.Add), page)
 }
@@ -117,8 +109,8 @@ func (page *serviceView) fill(v *site.Visit, problems site.Problems) {
 	form := func(path, button string, inputs []site.Input, stored url.Values) site.FormView {
 		return v.Fill(site.Form{Action: page.Path + path, Button: button, Inputs: inputs}, stored, problems)
 	}
-	page.Change = form("", "Save this service account", serviceInputs,
-		url.Values{"description": {page.Description}, "state": {string(page.State)}})
+	page.Change = form("", "Save this service account", inputsOf(service.Kind.Fields),
+		formValues(service.Kind.Fields, page.Fields()))
 	page.Grant = form("/grants", "Add this grant", grantInputs, nil)
 	page.Workload = form("/workloads", "Add this workload", workloadInputs, nil)
 }
@@ -130,24 +122,8 @@ func serviceAddress(v *site.Visit) string {
 	return servicesPath + "/" + url.PathEscape(key[string](v, "name"))
 }
 
-// putService stores the service account of a draft.
-func (p *Pages) putService(
-	ctx context.Context, v *site.Visit, d service.Draft, check registry.Check[service.Account],
-) error {
-	who, err := v.Caller()
-	if err != nil {
-		return err
-	}
-	a, err := p.ports.Services.Parse(d)
-	if err == nil {
-		_, _, err = p.ports.Services.Put(ctx, who, a, check)
-	}
-	return err
-}
-
 func (p *Pages) addService(ctx context.Context, v *site.Visit) error {
-	d := service.Draft{Name: v.Trimmed("name"), Description: v.Form.Get("description"), State: v.Form.Get("state")}
-	return done(v, p.putService(ctx, v, d, byHand(false, managerOfService)), servicesPath, "service")
+	return done(v, putObject(ctx, v, p.ports.Services.Objects(), v.Trimmed("name"), false), servicesPath, "service")
 }
 
 // changeStored stores the service account in the path after a change of its draft.
@@ -157,8 +133,12 @@ func (p *Pages) changeStored(ctx context.Context, v *site.Visit, notice string, 
 		return err
 	}
 	d := stored.Draft()
-	if err = change(&d); err == nil {
-		err = p.putService(ctx, v, d, byHand(true, managerOfService))
+	if err = change(&d); err != nil {
+		return err
+	}
+	a, err := p.ports.Services.Parse(d)
+	if err == nil {
+		_, _, err = p.ports.Services.Put(ctx, a, byHand(true, managerOfService))
 	}
 	return done(v, err, serviceAddress(v), notice)
 }
@@ -193,8 +173,7 @@ func (p *Pages) removeWorkload(ctx context.Context, v *site.Visit) error {
 }
 
 func (p *Pages) removeService(ctx context.Context, v *site.Visit) error {
-	err := p.ports.Services.Remove(ctx, key[service.Name](v, "name"), byHand(true, managerOfService))
-	return done(v, err, servicesPath, "unservice")
+	return done(v, removeObject(ctx, v, p.ports.Services.Objects()), servicesPath, "unservice")
 }
 
 func (p *Pages) addServiceGrant(ctx context.Context, v *site.Visit) error {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/core/kinds"
 )
 
 // Input is a field of a form that a table describes.
@@ -20,16 +22,10 @@ type Input struct {
 }
 
 // Option is a value that a field offers.
-type Option struct{ Value, Text string }
+type Option = kinds.Option
 
 // Options returns options whose texts are their values.
-func Options[T ~string](values ...T) []Option {
-	options := make([]Option, len(values))
-	for i, v := range values {
-		options[i] = Option{string(v), string(v)}
-	}
-	return options
-}
+func Options[T ~string](values ...T) []Option { return kinds.Words(values...) }
 
 // Form is a form that a table describes. The template "form" shows it, filled in.
 type Form struct {

@@ -1,0 +1,54 @@
+package access
+
+import (
+	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/kinds"
+	"github.com/tollgate-dev/tollgate/core/trustlevel"
+)
+
+// RuleKind describes the rules about calls, which ParseRule reads.
+var RuleKind = kinds.Kind{
+	Name: "accessRule", List: "accessRules", Category: audit.RegistryChange, Put: "access_rule_put", Remove: "access_rule_remove",
+	Fields: []kinds.Field{
+		{Name: "name", Required: true},
+		{
+			Name: "order", Shape: kinds.Number, Required: true, Label: "Order", Control: "number",
+			Hint: "0 to 10,000. The lowest is tried first.",
+		},
+		{Name: "effect", Required: true, Label: "Effect", Control: "select", Options: []kinds.Option{
+			{Value: string(Allow), Text: "Allow"}, {Value: string(Deny), Text: "Deny"},
+		}},
+		{
+			Name: "subjects", Shape: kinds.Texts, Required: true, Label: "Subjects",
+			Hint: "One on each line: person:EMAIL, group:PROVIDER/GROUP, grant:ACTION, service:NAME, everyone (any valid token), anyone.",
+		},
+		{
+			Name: "servers", Shape: kinds.Texts, Required: true, Label: "Servers",
+			Hint: "Names, prefixes like com.example/*, or *, one on each line.",
+		},
+		{
+			Name: "methods", Shape: kinds.Texts, Label: "Methods", Control: "choices", Hint: "None for all.",
+			Options: kinds.Words(Classes()...),
+		},
+		{
+			Name: "tools", Shape: kinds.Texts, Label: "Tools",
+			Hint: "Names, or prefixes such as read_*, one on each line. Empty for all.",
+		},
+		{
+			Name: "minTrust", Label: "Least trust", Control: "select", Hint: "Of a rule that allows. Who has less is asked to verify.",
+			Options: append([]kinds.Option{{Text: "Any"}}, kinds.Words(trustlevel.Names()...)...),
+		},
+		{
+			Name: "networks", Shape: kinds.Texts, Label: "Networks",
+			Hint: "Of the client, such as 10.0.0.0/8, one on each line. Empty for all.",
+		},
+		{
+			Name: "expiresAt", Check: kinds.CheckTime, Label: "End", Control: "end",
+			Hint: "A day such as 2027-01-31, at whose beginning it ends, or a time such as 2027-01-31T18:00:00Z. Empty: never.",
+		},
+		{Name: "mode", Label: "Mode", Control: "select", Options: []kinds.Option{
+			{Value: string(Enforce), Text: "Enforce"},
+			{Value: string(Observe), Text: "Observe: count what it would do, and decide nothing"},
+		}},
+	},
+}

@@ -1,0 +1,79 @@
+package mirror
+
+import (
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/kinds"
+	"github.com/tollgate-dev/tollgate/core/registry"
+)
+
+// Kind describes the mirrors, which ReadDraft reads.
+var Kind = kinds.Kind{
+	Name: "mirror", List: "mirrors", Category: audit.RegistryChange, Put: "mirror_change", Remove: "mirror_remove",
+	Fields: []kinds.Field{
+		{Name: "name", Required: true, Check: kinds.Checked(ParseName)},
+		{
+			Name: "url", Required: true, Check: kinds.Checked(ParseURL), Label: "Address of the registry",
+			Hint: "What is before /v0.1, for example https://registry.example.com.",
+		},
+		{
+			Name: "include", Shape: kinds.Texts, Check: kinds.Checked(registry.ParsePattern), Label: "Include", Control: "text",
+			Hint: "Patterns such as com.example/*, with spaces between them. Empty takes every name that it lists.",
+		},
+		{
+			Name: "exclude", Shape: kinds.Texts, Check: kinds.Checked(registry.ParsePattern), Label: "Exclude", Control: "text",
+			Hint: "Patterns, also of what is included.",
+		},
+		{
+			Name: "interval", Check: checkInterval, Label: "Interval",
+			Hint: "Time between two reads, for example 10m or 24h. Empty for an hour.",
+		},
+		{
+			Name: "review", Check: kinds.Checked(ParseReview), Label: "If documents are reviewed", Control: "select",
+			Options: []kinds.Option{
+				{Value: string(Pending), Text: "They wait for review"}, {Value: string(Trusted), Text: "They are listed at once"},
+			},
+		},
+		{
+			Name: "lenient", Shape: kinds.Flag, Label: "Documents that break rules", Control: "select",
+			Options: []kinds.Option{{Text: "Are refused"}, {Value: "true", Text: "Are taken too"}},
+		},
+	},
+}
+
+// checkInterval checks a duration; New has its bounds.
+func checkInterval(s string) error {
+	if d, err := time.ParseDuration(s); err != nil || d <= 0 {
+		return fault.New(fault.Invalid, "must be a duration, for example 30m")
+	}
+	return nil
+}
+
+// ReadDraft returns the draft that the fields of a mirror describe, or fault.Invalid for an interval that
+// is no duration.
+func ReadDraft(f audit.Details) (Draft, error) {
+	d := Draft{
+		Name: f.Text("name"), URL: f.Text("url"), Include: f.Texts("include"), Exclude: f.Texts("exclude"),
+		Review: f.Text("review"), Lenient: f.Flag("lenient"),
+	}
+	text := f.Text("interval")
+	if text == "" {
+		return d, nil
+	}
+	var err error
+	if d.Interval, err = time.ParseDuration(text); err != nil {
+		err = fault.In("interval", fault.New(fault.Invalid, "interval must be a duration, for example 90m"))
+	}
+	return d, err
+}
+
+// Fields returns the mirror as ReadDraft reads it, without the secrets of its URL.
+func (m *Mirror) Fields() audit.Details {
+	return audit.Details{
+		"name": audit.Text(m.Name), "url": audit.Text(m.URL.Public()), "include": audit.Texts(registry.PatternTexts(m.Selection.Include)),
+		"exclude": audit.Texts(registry.PatternTexts(m.Selection.Exclude)), "interval": audit.Text(m.Interval.String()),
+		"review": audit.Text(m.Review), "lenient": audit.Flag(m.Lenient),
+	}
+}

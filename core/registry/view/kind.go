@@ -1,0 +1,59 @@
+package view
+
+import (
+	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/kinds"
+	"github.com/tollgate-dev/tollgate/core/registry"
+)
+
+// Kind describes the views, which Parse reads.
+var Kind = kinds.Kind{
+	Name: "view", List: "views", Category: audit.RegistryChange, Put: "view_change", Remove: "view_remove",
+	Fields: []kinds.Field{
+		{Name: "name", Required: true, Check: kinds.Checked(ParseName)},
+		{
+			Name: "include", Shape: kinds.Texts, Check: kinds.Checked(registry.ParsePattern), Label: "Include", Control: "text",
+			Hint: "Patterns such as com.example/*, with spaces between them. Empty for all.",
+		},
+		{
+			Name: "exclude", Shape: kinds.Texts, Check: kinds.Checked(registry.ParsePattern), Label: "Exclude", Control: "text",
+			Hint: "Patterns, also of what is included.",
+		},
+		{
+			Name: "deprecated", Check: kinds.Checked(ParseDeprecated), Label: "Deprecated versions", Control: "select",
+			Options: []kinds.Option{{Value: string(Show), Text: "Show"}, {Value: string(Hide), Text: "Hide"}},
+		},
+		{
+			Name: "access", Check: kinds.Checked(ParseAccess), Label: "Who may read it", Control: "select",
+			Options: []kinds.Option{
+				{Value: string(Public), Text: "Everybody"}, {Value: string(WithToken), Text: "Who has a token of it"},
+				{Value: string(People), Text: "People who are signed in"},
+			},
+		},
+		{
+			Name: "people", Shape: kinds.Texts, Check: kinds.Checked(ParsePerson), Label: "These people",
+			Hint: "E-mail addresses, one in each line. With no person and no group, everybody who is signed in.",
+		},
+		{
+			Name: "groups", Shape: kinds.Texts, Check: kinds.Checked(ParseGroup), Label: "These groups",
+			Hint: "Groups of company sign-in, such as acme/developers, one in each line.",
+		},
+	},
+}
+
+// ReadDraft returns the draft that the fields of a view describe.
+func ReadDraft(f audit.Details) Draft {
+	return Draft{
+		Name: f.Text("name"), Include: f.Texts("include"), Exclude: f.Texts("exclude"), Deprecated: f.Text("deprecated"),
+		Access: f.Text("access"), People: f.Texts("people"), Groups: f.Texts("groups"),
+	}
+}
+
+// Fields returns the view as ReadDraft reads it.
+func (v View) Fields() audit.Details {
+	return audit.Details{
+		"name": audit.Text(v.Name), "include": audit.Texts(registry.PatternTexts(v.Include)),
+		"exclude": audit.Texts(registry.PatternTexts(v.Exclude)), "deprecated": audit.Text(v.Deprecated),
+		"access": audit.Text(v.Access), "people": audit.Texts(v.Members.People), "groups": audit.Texts(v.Members.Groups),
+	}
+}
