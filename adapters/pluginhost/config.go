@@ -40,6 +40,12 @@ type Config struct {
 	// manifest adds variables and replaces those with the same name. Plugins get no other variables
 	// of the service.
 	Env map[string][]string `env:"-"`
+	// Variable returns the value of a variable of the service, or of the file that the variable with
+	// _FILE after its name has if it is a secret. It returns an error, which begins with the name,
+	// for one that the service reads itself. A plugin gets its own, which it declares. May be nil.
+	Variable func(name string, secret bool) (string, error) `env:"-"`
+	// Shared holds the settings of the service that each plugin may declare; no secrets.
+	Shared map[string]string `env:"-"`
 	// Interceptor is called for every call of a plugin; may be nil.
 	Interceptor grpc.UnaryClientInterceptor `env:"-"`
 }

@@ -1,10 +1,12 @@
 package pluginhost
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/sirupsen/logrus"
 
+	"github.com/tollgate-dev/tollgate/plugins/pluginclient"
 	"github.com/tollgate-dev/tollgate/ports/courier"
 )
 
@@ -27,7 +29,7 @@ type Couriers struct {
 }
 
 // Couriers starts the plugins of the configuration and returns their couriers. Its error begins
-// with the setting whose plugin does not exist. It logs a warning if codes go to the log, or if no
+// with the setting whose plugin does not exist, or with the setting of a plugin that is wrong. It logs a warning if codes go to the log, or if no
 // channel has a courier although one for development is allowed.
 func (h *Host) Couriers(c CourierConfig, log *logrus.Entry) (Couriers, error) {
 	var found Couriers
@@ -37,10 +39,28 @@ func (h *Host) Couriers(c CourierConfig, log *logrus.Entry) (Couriers, error) {
 	if err := h.setCourier(&found.SMS, c.SMS); err != nil {
 		return Couriers{}, fmt.Errorf("OTP_SMS_PLUGIN: %w", err)
 	}
+	if err := h.checkSettings(c, log); err != nil {
+		return Couriers{}, err
+	}
 	if c.Development && (found.Email == nil || found.SMS == nil) {
 		h.addDevelopmentCourier(&found, log)
 	}
 	return found, nil
+}
+
+// checkSettings returns an error if a setting of a plugin of the configuration is wrong. It logs a
+// warning for the settings of a courier that is not among them.
+func (h *Host) checkSettings(c CourierConfig, log *logrus.Entry) error {
+	for _, v := range h.plugins {
+		if v.spec.name == c.Email || v.spec.name == c.SMS {
+			if err := v.settingsError(context.Background()); err != nil {
+				return err
+			}
+		} else if value, _ := v.cfg.variable(v.spec.document(), true); value != "" && v.spec.kind == pluginclient.Courier {
+			log.Warnf("%s is set and not used: no channel has the plugin %s", v.spec.document(), v.spec.name)
+		}
+	}
+	return nil
 }
 
 // setCourier sets a courier to the plugin of a name. It is a no-op if the name is empty.

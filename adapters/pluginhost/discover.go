@@ -35,6 +35,7 @@ type spec struct {
 	sum    []byte   // SHA-256 checksum that the binary must have; nil to accept any
 	env    []string // KEY=VALUE
 	limits limits
+	owners owners // whose settings begin how
 }
 
 // discoverPlugins returns the plugins of the folder: those of the manifest, or without a manifest

@@ -3,7 +3,7 @@
 // and stores nothing.
 //
 // Each plugin is a separate process. The host starts it in the background at its first use, without
-// the service's environment, and calls it by gRPC over a socket with mutual TLS. The host checks
+// the service's environment, gives it the values of the settings that it declares, and calls it by gRPC over a socket with mutual TLS. The host checks
 // the health of the process with a deadline. It kills a plugin that hangs, ends or does not start,
 // and starts it again after a delay that doubles at each failure; until then calls return a fault
 // of kind Unavailable. Plugins cannot end the service, and do not outlive it.
@@ -84,7 +84,9 @@ func Open(cfg Config, log *logrus.Entry) (*Host, func(), error) {
 		}
 	}
 	slices.SortFunc(specs, func(a, b spec) int { return strings.Compare(a.name, b.name) })
+	all := ownersOf(specs)
 	for _, s := range specs {
+		s.owners = all
 		h.plugins = append(h.plugins, h.newSupervisor(ctx, s, cfg, log))
 	}
 	return h, h.Close, nil

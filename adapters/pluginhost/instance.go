@@ -38,7 +38,7 @@ type instance struct {
 // description. It kills the process and returns an error if ctx ends or the start deadline passes
 // before that.
 func launchInstance(
-	ctx context.Context, s spec, sockets string, around grpc.UnaryClientInterceptor, log *logrus.Entry,
+	ctx context.Context, s spec, sockets string, cfg Config, log *logrus.Entry,
 ) (*instance, error) {
 	if err := s.verifyBinary(); err != nil {
 		return nil, err
@@ -48,12 +48,12 @@ func launchInstance(
 	defer cancel()
 	p := newProcess(s.path, s.env, log)
 	config := clientConfig(s, sockets, p)
-	if around != nil {
-		config.GRPCDialOptions = append(config.GRPCDialOptions, grpc.WithChainUnaryInterceptor(around))
+	if cfg.Interceptor != nil {
+		config.GRPCDialOptions = append(config.GRPCDialOptions, grpc.WithChainUnaryInterceptor(cfg.Interceptor))
 	}
 	i := &instance{process: p, client: plugin.NewClient(config), checkNow: make(chan struct{}, 1)}
 	abort := context.AfterFunc(limited, p.killGroupOnce)
-	err := i.connectPlugin(limited, s.kind)
+	err := i.connectPlugin(limited, s, cfg)
 	if !abort() && err == nil {
 		err = context.Cause(limited) // the plugin started and was killed at the same moment
 	}
@@ -80,7 +80,7 @@ func clientConfig(s spec, sockets string, p *process) *plugin.ClientConfig {
 		grpc.MaxCallSendMsgSize(s.limits.message))
 	return &plugin.ClientConfig{
 		HandshakeConfig:  handshake.Config(),
-		VersionedPlugins: handshake.Versions(hostSide{}),
+		VersionedPlugins: handshake.Versions(hostSide{}, handshake.Version2),
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
 		AutoMTLS:         true,
 		SkipHostEnv:      true,
@@ -94,9 +94,9 @@ func clientConfig(s spec, sockets string, p *process) *plugin.ClientConfig {
 	}
 }
 
-// connectPlugin lets go-plugin start the process, and then checks the health and the description of
-// the plugin.
-func (i *instance) connectPlugin(ctx context.Context, kind pluginclient.Kind) error {
+// connectPlugin lets go-plugin start the process, checks the health of the plugin, gives it its
+// settings, and checks its description.
+func (i *instance) connectPlugin(ctx context.Context, s spec, cfg Config) error {
 	protocol, err := i.client.Client()
 	if err != nil {
 		return fmt.Errorf("handshake: %w", err)
@@ -113,12 +113,17 @@ func (i *instance) connectPlugin(ctx context.Context, kind pluginclient.Kind) er
 	if err := pluginclient.CheckHealth(ctx, conn); err != nil {
 		return err
 	}
+	if i.client.NegotiatedVersion() >= handshake.Version2 {
+		if err := s.configure(ctx, conn, cfg); err != nil {
+			return err
+		}
+	}
 	i.description, err = pluginclient.Describe(ctx, conn)
 	if err != nil {
 		return err
 	}
-	if i.description.Kind != kind {
-		return fmt.Errorf("the plugin is of kind %s, but its name or the manifest says %s", i.description.Kind, kind)
+	if i.description.Kind != s.kind {
+		return fmt.Errorf("the plugin is of kind %s, but its name or the manifest says %s", i.description.Kind, s.kind)
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, "otp-log"), "../../plugins/otp-log")
+	build := exec.Command("go", "build", "-o", dir, "../../plugins/otp-log", "../../plugins/otp-email")
 	build.Stderr = os.Stderr
 	if err := errors.Join(build.Run(), copyOwnBinary(filepath.Join(dir, "testplugin")), os.Setenv(binaries, dir)); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -28,6 +28,8 @@ func runPlugin() {
 	switch mode := os.Getenv("MODE"); mode {
 	case "", "courier":
 		sdk.ServeCourier(testCourier{version: "1.2.3"})
+	case "settings", "settings of a check":
+		serveWithSettings(mode == "settings")
 	case "ownership":
 		sdk.ServeOwnership(testRegistry{})
 	case "cookie":
@@ -55,6 +57,28 @@ func runPlugin() {
 		fmt.Fprintf(os.Stderr, "MODE is %q, which is not known\n", mode)
 		syscall.Exit(2)
 	}
+}
+
+// serveWithSettings serves a plugin that declares the settings of the variable DECLARE, in which a
+// secret ends with an exclamation mark. A value "wrong" is refused. The version has the values.
+func serveWithSettings(isCourier bool) {
+	var declared []sdk.Setting
+	for _, name := range strings.Fields(os.Getenv("DECLARE")) {
+		name, secret := strings.CutSuffix(name, "!")
+		declared = append(declared, sdk.Setting{Name: name, Secret: secret})
+	}
+	if isCourier {
+		sdk.RunCourierWith(declared, func(values map[string]string) (sdk.Courier, error) {
+			for name, value := range values {
+				if value == "wrong" {
+					return nil, errors.New(name + ": it is wrong")
+				}
+			}
+			return testCourier{version: fmt.Sprint(values)}, nil
+		})
+		return
+	}
+	sdk.RunOwnershipWith(declared, func(map[string]string) (sdk.Ownership, error) { return testRegistry{}, nil })
 }
 
 type testCourier struct{ version string }

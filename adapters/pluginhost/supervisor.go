@@ -89,7 +89,7 @@ func (s *supervisor) keepRunning(ctx context.Context) {
 // runOnce starts the plugin and returns the reason when it no longer runs. The process has then
 // ended.
 func (s *supervisor) runOnce(ctx context.Context) error {
-	i, err := launchInstance(ctx, s.spec, s.sockets, s.cfg.Interceptor, s.log)
+	i, err := launchInstance(ctx, s.spec, s.sockets, s.cfg, s.log)
 	if err != nil {
 		return err
 	}
@@ -201,6 +201,21 @@ func (s *supervisor) lastDescription() *pluginclient.Description {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.description
+}
+
+// settingsError waits for the first start, and returns the error of it if a setting of the plugin is
+// wrong. Any other failure may pass.
+func (s *supervisor) settingsError(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.spec.limits.start)
+	defer cancel()
+	_ = s.awaitFirstStart(ctx) // a plugin that hangs fails in the background
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var wrong pluginclient.SettingsError
+	if errors.As(s.lastErr, &wrong) {
+		return wrong
+	}
+	return nil
 }
 
 func (s *supervisor) currentStatus() Status {

@@ -1,6 +1,6 @@
-// Package couriersettings declares the settings of otp-email and otp-sms. The service reads them
-// from one YAML document for each, checks them and passes them on as environment variables, which
-// the plugin reads. The package delivers no messages, and has no settings for other plugins.
+// Package couriersettings has the settings that otp-email and otp-sms declare, and the name of the
+// product, which the service has too. It checks them, delivers no messages, and has no settings for
+// other plugins.
 package couriersettings
 
 import (
@@ -15,12 +15,10 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
-)
 
-// The names of the plugins that these settings belong to.
-const (
-	EmailPlugin = "otp-email"
-	SMSPlugin   = "otp-sms"
+	"github.com/caarlos0/env/v11"
+
+	"github.com/tollgate-dev/tollgate/plugins/sdk/handshake"
 )
 
 const (
@@ -43,29 +41,38 @@ func (b Brand) Validate() error {
 	return checkOneLine("PRODUCT_NAME", b.Name, maxName)
 }
 
-// listVariables returns the fields of a settings struct, and of the structs in it, as KEY=VALUE,
-// where KEY is the field's env tag. It leaves out fields that are zero.
-func listVariables(settings any) []string {
-	var list []string
-	v := reflect.ValueOf(settings)
-	for i := range v.NumField() {
-		field, name := v.Field(i), v.Type().Field(i).Tag.Get("env")
-		switch {
-		case name == "" && field.Kind() == reflect.Struct:
-			list = append(list, listVariables(field.Interface())...)
-		case name != "" && !field.IsZero():
-			list = append(list, name+"="+formatValue(field.Interface()))
+// Declared returns the settings of a struct, and of the structs in it: the env tags of its fields.
+func Declared(settings any) []handshake.Setting {
+	var list []handshake.Setting
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(settings)) {
+		if name := f.Tag.Get("env"); name != "" {
+			list = append(list, handshake.Setting{Name: name, Secret: f.Tag.Get("secret") == "true"})
 		}
 	}
 	return list
 }
 
-// formatValue returns value in the form of an environment variable; a list is separated by commas.
-func formatValue(value any) string {
-	if list, ok := value.([]int); ok {
-		return strings.Trim(strings.ReplaceAll(fmt.Sprint(list), " ", ","), "[]")
+// Parse returns the settings with the given values by their names. Its error begins with the name of
+// the first one that has not the form of its field; no secret has a form.
+func Parse[T any](values map[string]string) (T, error) {
+	settings, err := env.ParseAsWithOptions[T](env.Options{Environment: values})
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
+		name := f.Tag.Get("env")
+		if err == nil || name == "" {
+			continue
+		}
+		alone := env.Options{Environment: map[string]string{name: values[name]}}
+		if _, wrong := env.ParseAsWithOptions[T](alone); wrong != nil {
+			return settings, fmt.Errorf("%s: %q is not %s", name, values[name], forms[f.Type.Kind()])
+		}
 	}
-	return fmt.Sprint(value)
+	return settings, err
+}
+
+// forms has the forms of values that are not text, in words.
+var forms = map[reflect.Kind]string{
+	reflect.Int: "a whole number", reflect.Slice: "a comma-separated list of whole numbers",
+	reflect.Int64: "a duration, for example 500ms, 10s or 24h",
 }
 
 // LoadRoots returns the certificates of a PEM file of at most 1 MiB. It returns nil, which means
@@ -110,9 +117,14 @@ func checkCAFile(name, path string) error {
 	return nil
 }
 
-func checkPositive(name string, d time.Duration) error {
-	if d <= 0 {
+// checkTimeout returns an error if the timeout of a delivery is not above 0, or not less than that of
+// the host's calls, above which the host kills the plugin; a host may not say its own.
+func checkTimeout(name string, d, call time.Duration) error {
+	switch {
+	case d <= 0:
 		return fmt.Errorf("%s: %v is not valid, it must be above 0", name, d)
+	case call > 0 && d >= call:
+		return fmt.Errorf("%s: the timeout of %v is not less than PLUGIN_CALL_TIMEOUT, which is %v", name, d, call)
 	}
 	return nil
 }

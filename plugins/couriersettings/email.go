@@ -31,13 +31,11 @@ type Email struct {
 	CAFile   string `env:"SMTP_CA_FILE"`
 	// Timeout is the time limit of one delivery, from the connection until the server has accepted
 	// the message; above 0.
-	Timeout   time.Duration `env:"SMTP_TIMEOUT" envDefault:"8s"`
-	Templates string        `env:"OTP_EMAIL_TEMPLATES"`
-	Brand     Brand
+	Timeout     time.Duration `env:"SMTP_TIMEOUT" envDefault:"8s"`
+	CallTimeout time.Duration `env:"PLUGIN_CALL_TIMEOUT"` // of the host
+	Templates   string        `env:"OTP_EMAIL_TEMPLATES"`
+	Brand
 }
-
-// Environ returns the settings as environment variables, KEY=VALUE, which the plugin reads.
-func (e Email) Environ() []string { return listVariables(e) }
 
 // ServerPort returns SMTP_PORT, or the default port for SMTP_TLS ([RFC 6409], [RFC 8314]).
 //
@@ -55,7 +53,7 @@ func (e Email) CheckSettings() error {
 	if e.Port < 0 || e.Port > 65535 {
 		return fmt.Errorf("SMTP_PORT: %d is not valid, it must be 1 to 65535", e.Port)
 	}
-	if err := checkPositive("SMTP_TIMEOUT", e.Timeout); err != nil {
+	if err := checkTimeout("SMTP_TIMEOUT", e.Timeout, e.CallTimeout); err != nil {
 		return err
 	}
 	if err := e.checkServer(); err != nil {
@@ -80,7 +78,7 @@ func (e Email) CheckSettings() error {
 func (e Email) checkServer() error {
 	switch {
 	case e.Host == "":
-		return errors.New("SMTP_HOST: it is missing, and required with OTP_EMAIL_PLUGIN=" + EmailPlugin)
+		return errors.New("SMTP_HOST: it is missing, and required with OTP_EMAIL_PLUGIN=otp-email")
 	case strings.ContainsAny(e.Host, " /@[]\t\r\n"):
 		return fmt.Errorf("SMTP_HOST: %q is not valid, it must be the name or address of a host", e.Host)
 	case e.Security != StartTLS && e.Security != TLS && e.Security != Plain:

@@ -51,17 +51,15 @@ type SMS struct {
 	Statuses []int  `env:"SMS_SUCCESS_STATUSES" envDefault:"200,201,202,204"`
 	CAFile   string `env:"SMS_CA_FILE"`
 	// Timeout is the time limit of one delivery; above 0.
-	Timeout time.Duration `env:"SMS_TIMEOUT" envDefault:"8s"`
-	Brand   Brand
+	Timeout     time.Duration `env:"SMS_TIMEOUT" envDefault:"8s"`
+	CallTimeout time.Duration `env:"PLUGIN_CALL_TIMEOUT"` // of the host
+	Brand
 }
-
-// Environ returns the settings as environment variables, KEY=VALUE, which the plugin reads.
-func (s SMS) Environ() []string { return listVariables(s) }
 
 // CheckSettings returns an error that names the first setting that is missing or malformed, without
 // showing a secret.
 func (s SMS) CheckSettings() error {
-	if err := checkPositive("SMS_TIMEOUT", s.Timeout); err != nil {
+	if err := checkTimeout("SMS_TIMEOUT", s.Timeout, s.CallTimeout); err != nil {
 		return err
 	}
 	if s.Method != http.MethodPost && s.Method != http.MethodPut {

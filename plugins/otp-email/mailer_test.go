@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caarlos0/env/v11"
 	"github.com/emersion/go-smtp"
 
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
@@ -31,7 +30,7 @@ func settingsOf(t *testing.T, s *mailserver.Server, environ map[string]string) c
 	for name, value := range environ {
 		all[name] = value
 	}
-	settings, err := env.ParseAsWithOptions[couriersettings.Email](env.Options{Environment: all})
+	settings, err := couriersettings.Parse[couriersettings.Email](all)
 	must.Succeed(t, err)
 	return settings
 }

@@ -6,16 +6,16 @@ package main
 import (
 	"os"
 
-	"github.com/caarlos0/env/v11"
-
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
 )
 
-func main() { os.Exit(sdk.RunCourier(openMailer())) }
+func main() {
+	os.Exit(sdk.RunCourierWith(couriersettings.Declared(couriersettings.Email{}), openMailer))
+}
 
-func openMailer() (*mailer, error) {
-	settings, err := env.ParseAs[couriersettings.Email]()
+func openMailer(values map[string]string) (sdk.Courier, error) {
+	settings, err := couriersettings.Parse[couriersettings.Email](values)
 	if err != nil {
 		return nil, err
 	}

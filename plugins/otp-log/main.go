@@ -10,12 +10,13 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
 )
 
-func main() { os.Exit(sdk.RunCourier(openMessageLog())) }
-
-func openMessageLog() (messageLog, error) {
-	m := messageLog{
-		log: sdk.NewLogger(os.Stderr), codes: logFile(os.Getenv("OTP_LOG_FILE")),
-		notices: logFile(os.Getenv("NOTICE_LOG_FILE")),
-	}
-	return m, m.createFiles()
+func main() {
+	log := sdk.NewLogger(os.Stderr) // before serving
+	settings := []sdk.Setting{{Name: "OTP_LOG_FILE"}, {Name: "NOTICE_LOG_FILE"}}
+	os.Exit(sdk.RunCourierWith(settings, func(values map[string]string) (sdk.Courier, error) {
+		m := messageLog{
+			log: log, codes: logFile(values["OTP_LOG_FILE"]), notices: logFile(values["NOTICE_LOG_FILE"]),
+		}
+		return m, m.createFiles()
+	}))
 }

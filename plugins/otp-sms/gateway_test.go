@@ -19,8 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caarlos0/env/v11"
-
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
 	"github.com/tollgate-dev/tollgate/plugins/sdk/sdktest"
@@ -79,7 +77,7 @@ func gatewayTo(t *testing.T, f *far, environ map[string]string) *gateway {
 	for name, value := range environ {
 		all[name] = value
 	}
-	settings, err := env.ParseAsWithOptions[couriersettings.SMS](env.Options{Environment: all})
+	settings, err := couriersettings.Parse[couriersettings.SMS](all)
 	must.Succeed(t, err)
 	g, err := newGateway(settings)
 	must.Succeed(t, err)

@@ -6,16 +6,16 @@ package main
 import (
 	"os"
 
-	"github.com/caarlos0/env/v11"
-
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
 )
 
-func main() { os.Exit(sdk.RunCourier(openGateway())) }
+func main() {
+	os.Exit(sdk.RunCourierWith(couriersettings.Declared(couriersettings.SMS{}), openGateway))
+}
 
-func openGateway() (*gateway, error) {
-	settings, err := env.ParseAs[couriersettings.SMS]()
+func openGateway(values map[string]string) (sdk.Courier, error) {
+	settings, err := couriersettings.Parse[couriersettings.SMS](values)
 	if err != nil {
 		return nil, err
 	}

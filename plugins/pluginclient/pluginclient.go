@@ -67,6 +67,39 @@ func Describe(ctx context.Context, conn grpc.ClientConnInterface) (Description, 
 	return d, err
 }
 
+// SettingsError is an error that says which setting is wrong, and begins with its name.
+type SettingsError string
+
+func (e SettingsError) Error() string { return string(e) }
+
+// Settings returns the settings that the plugin at conn declares. Their names are not checked.
+func Settings(ctx context.Context, conn grpc.ClientConnInterface) (list []handshake.Setting, err error) {
+	answer, err := pluginv1.NewPluginClient(conn).Settings(ctx, &pluginv1.SettingsRequest{})
+	if err != nil {
+		return nil, fmt.Errorf("the plugin returned no settings: %w", shortenError(err))
+	}
+	if n := len(answer.GetSettings()); n > handshake.MaxSettings {
+		return nil, fmt.Errorf("the plugin declares %d settings, it must be at most %d", n, handshake.MaxSettings)
+	}
+	for _, s := range answer.GetSettings() {
+		list = append(list, handshake.Setting{Name: s.GetName(), Secret: s.GetSecret()})
+	}
+	return list, nil
+}
+
+// Configure gives the plugin at conn the values of its settings. It returns a [SettingsError] if one
+// is wrong.
+func Configure(ctx context.Context, conn grpc.ClientConnInterface, values map[string]string) error {
+	_, err := pluginv1.NewPluginClient(conn).Configure(ctx, &pluginv1.ConfigureRequest{Values: values})
+	switch {
+	case status.Code(err) == codes.InvalidArgument:
+		return SettingsError(printablePrefix(status.Convert(err).Message(), handshake.MaxErrorText))
+	case err != nil:
+		return fmt.Errorf("the plugin did not take its settings: %w", shortenError(err))
+	}
+	return nil
+}
+
 // CheckHealth calls the gRPC health service of the plugin at conn. It returns an error for any
 // response other than SERVING.
 func CheckHealth(ctx context.Context, conn grpc.ClientConnInterface) error {

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/tollgate-dev/tollgate/plugins/sdk/handshake"
 	pluginv1 "github.com/tollgate-dev/tollgate/plugins/sdk/proto/tollgate/plugin/v1"
 )
 
@@ -76,7 +77,7 @@ type Courier interface {
 // ServeCourier serves c to the host that started this program, and returns when the host stops the
 // plugin. Call it from main. If no host started the program, ServeCourier writes that to standard
 // error and exits with status 1.
-func ServeCourier(c Courier) { servePlugin(CourierPlugin(c)) }
+func ServeCourier(c Courier) { servePlugin(handshake.Versions(CourierPlugin(c))) }
 
 // RunCourier is [ServeCourier] for a main function that first has to open its plugin. If err is not
 // nil, it writes err to standard error, which the host logs, and returns 1. Otherwise it serves c
@@ -88,11 +89,16 @@ func RunCourier(c Courier, err error) (exitStatus int) {
 // CourierPlugin returns c as a go-plugin plugin, for programs that run their own go-plugin server.
 // [ServeCourier] is enough for all others.
 func CourierPlugin(c Courier) plugin.GRPCPlugin {
+	return courierPlugin(func() Courier { return c }, nil, nil)
+}
+
+func courierPlugin(current func() Courier, settings []Setting, configure func(map[string]string) error) grpcPlugin {
 	return grpcPlugin{register: func(server *grpc.Server) {
-		pluginv1.RegisterPluginServer(server, describer{describe: func() *pluginv1.DescribeResponse {
-			return describeCourier(c)
-		}})
-		pluginv1.RegisterCourierServer(server, courierServer{courier: c})
+		pluginv1.RegisterPluginServer(server, describer{
+			describe: func() *pluginv1.DescribeResponse { return describeCourier(current()) },
+			settings: settings, configure: configure,
+		})
+		pluginv1.RegisterCourierServer(server, courierServer{courier: current})
 	}}
 }
 
@@ -111,7 +117,7 @@ func describeCourier(c Courier) *pluginv1.DescribeResponse {
 
 type courierServer struct {
 	pluginv1.UnimplementedCourierServer
-	courier Courier
+	courier func() Courier
 }
 
 func (s courierServer) Deliver(
@@ -122,7 +128,7 @@ func (s courierServer) Deliver(
 	if err != nil {
 		return nil, err
 	}
-	if err := s.courier.Deliver(ctx, m); err != nil {
+	if err := s.courier().Deliver(ctx, m); err != nil {
 		return nil, errorStatus(ctx, err)
 	}
 	return &pluginv1.DeliverResponse{}, nil
@@ -157,7 +163,7 @@ func (s courierServer) parseMessage(request *pluginv1.DeliverRequest) (Message, 
 }
 
 func (s courierServer) servesChannel(channel Channel) bool {
-	return channel != "" && slices.Contains(s.courier.Channels(), channel)
+	return channel != "" && slices.Contains(s.courier().Channels(), channel)
 }
 
 // checkComplete returns an error if a field that the plugin may rely on is empty.

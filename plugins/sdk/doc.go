@@ -27,7 +27,12 @@
 //		return post(ctx, g.url, m.Recipient, text)
 //	}
 //
-//	func main() { sdk.ServeCourier(gateway{url: os.Getenv("SMS_GATEWAY_URL")}) }
+//	func main() {
+//		os.Exit(sdk.RunCourierWith([]sdk.Setting{{Name: "OTP_GATEWAY_URL"}},
+//			func(values map[string]string) (sdk.Courier, error) {
+//				return gateway{url: values["OTP_GATEWAY_URL"]}, nil
+//			}))
+//	}
 //
 // # A package registry
 //
@@ -39,9 +44,9 @@
 //
 //   - Name: the name of the file in PLUGIN_DIR is the name of the plugin: "otp-…" for couriers,
 //     "pkg-…" for package registries, or any name with a kind in plugins.yaml.
-//   - Environment: the plugin gets an empty environment, except for env in plugins.yaml. Read it in
-//     main. If a setting is missing, write a sentence to standard error and exit: the host logs the
-//     sentence and tries again later.
+//   - Environment: the plugin gets an empty environment, except for env in plugins.yaml.
+//   - Settings: the host passes on the variables that the plugin declares, see [Setting]. If one is
+//     missing or wrong, return an error: the host logs it and tries again later.
 //   - Start: the plugin must serve within 5 seconds. Call [ServeCourier] at once, and connect to
 //     other servers at the first call.
 //   - Calls: the host makes many calls at the same time, each with a deadline of 10 seconds in its

@@ -73,7 +73,7 @@ func RetryAfter(after time.Duration, err error) error {
 // ServeOwnership serves o to the host that started this program, and returns when the host stops
 // the plugin. Call it from main. If no host started the program, ServeOwnership writes that to
 // standard error and exits with status 1.
-func ServeOwnership(o Ownership) { servePlugin(OwnershipPlugin(o)) }
+func ServeOwnership(o Ownership) { servePlugin(handshake.Versions(OwnershipPlugin(o))) }
 
 // RunOwnership is [ServeOwnership] for a main function that first has to open its plugin. If err is
 // not nil, it writes err to standard error, which the host logs, and returns 1. Otherwise it serves
@@ -85,32 +85,37 @@ func RunOwnership(o Ownership, err error) (exitStatus int) {
 // OwnershipPlugin returns o as a go-plugin plugin, for programs that run their own go-plugin
 // server. [ServeOwnership] is enough for all others.
 func OwnershipPlugin(o Ownership) plugin.GRPCPlugin {
+	return ownershipPlugin(func() Ownership { return o }, nil, nil)
+}
+
+func ownershipPlugin(current func() Ownership, settings []Setting, configure func(map[string]string) error) grpcPlugin {
 	return grpcPlugin{register: func(server *grpc.Server) {
 		pluginv1.RegisterPluginServer(server, describer{describe: func() *pluginv1.DescribeResponse {
+			o := current()
 			return &pluginv1.DescribeResponse{
 				Kind: pluginv1.Kind_KIND_OWNERSHIP, Version: pluginVersion(o), RegistryTypes: o.RegistryTypes(),
 			}
-		}})
-		pluginv1.RegisterOwnershipServer(server, ownershipServer{ownership: o})
+		}, settings: settings, configure: configure})
+		pluginv1.RegisterOwnershipServer(server, ownershipServer{ownership: current})
 	}}
 }
 
 type ownershipServer struct {
 	pluginv1.UnimplementedOwnershipServer
-	ownership Ownership
+	ownership func() Ownership
 }
 
 func (s ownershipServer) Check(
 	ctx context.Context, request *pluginv1.CheckRequest,
 ) (_ *pluginv1.CheckResponse, err error) {
 	defer recoverPanic(&err)
-	if !slices.Contains(s.ownership.RegistryTypes(), request.GetRegistryType()) {
+	if !slices.Contains(s.ownership().RegistryTypes(), request.GetRegistryType()) {
 		return nil, status.Error(codes.Unimplemented, "the plugin does not support this registry type")
 	}
 	if request.GetServerName() == "" || request.GetIdentifier() == "" {
 		return nil, status.Error(codes.InvalidArgument, "the server name or the identifier is missing")
 	}
-	err = s.ownership.Check(ctx, Claim{
+	err = s.ownership().Check(ctx, Claim{
 		ServerName: request.GetServerName(), RegistryType: request.GetRegistryType(),
 		RegistryBaseURL: request.GetRegistryBaseUrl(), Identifier: request.GetIdentifier(),
 		Version: request.GetVersion(), FileSHA256: request.GetFileSha256(),

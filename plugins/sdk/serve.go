@@ -45,7 +45,9 @@ func (s grpcPlugin) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, conn *gr
 
 type describer struct {
 	pluginv1.UnimplementedPluginServer
-	describe func() *pluginv1.DescribeResponse
+	describe  func() *pluginv1.DescribeResponse
+	settings  []Setting
+	configure func(map[string]string) error // nil for a plugin without settings
 }
 
 func (d describer) Describe(context.Context, *pluginv1.DescribeRequest) (_ *pluginv1.DescribeResponse, err error) {
@@ -62,10 +64,10 @@ func runPlugin(openError error, serve func()) (exitStatus int) {
 	return 0
 }
 
-func servePlugin(p plugin.GRPCPlugin) {
+func servePlugin(versions map[int]plugin.PluginSet) {
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig:  handshake.Config(),
-		VersionedPlugins: handshake.Versions(p),
+		VersionedPlugins: versions,
 		GRPCServer:       newServer,
 		Logger: hclog.New(&hclog.LoggerOptions{
 			Name: "go-plugin", Level: hclog.Warn, Output: os.Stderr, JSONFormat: true,

@@ -79,39 +79,40 @@ func (e *environment) isReadWith(v Variable, vars []Variable, reads func(Variabl
 // readSecretFiles sets the secrets that are in files. The error begins with the name of a variable.
 func (e *environment) readSecretFiles(vars []Variable) error {
 	for _, v := range vars {
-		if !v.Secret {
+		if !v.Secret || e.values[v.Name+"_FILE"] == "" {
 			continue
 		}
-		if err := e.readSecretFile(v.Name); err != nil {
+		value, err := e.secret(v.Name)
+		if err != nil {
 			return err
 		}
+		e.values[v.Name] = value
 	}
 	return nil
 }
 
-// readSecretFile sets a secret to the content of the file of NAME_FILE, without line ends at its
-// end. It is a no-op if NAME_FILE is not set.
-func (e *environment) readSecretFile(name string) error {
+// secret returns the value of a secret, or the content of the file of NAME_FILE without line ends at
+// its end.
+func (e environment) secret(name string) (string, error) {
 	path := e.values[name+"_FILE"]
 	if path == "" {
-		return nil
+		return e.values[name], nil
 	}
 	if _, both := e.values[name]; both {
-		return fmt.Errorf("%s and %s_FILE are both set: set only one of them", name, name)
+		return "", fmt.Errorf("%s and %s_FILE are both set: set only one of them", name, name)
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return fmt.Errorf("%s_FILE: %w", name, err)
+		return "", fmt.Errorf("%s_FILE: %w", name, err)
 	}
 	if info.Size() > maxSecretFile {
-		return fmt.Errorf("%s_FILE: %s is larger than %d bytes", name, path, maxSecretFile)
+		return "", fmt.Errorf("%s_FILE: %s is larger than %d bytes", name, path, maxSecretFile)
 	}
 	content, err := os.ReadFile(path) // #nosec G304 -- the operator names the file
 	if err != nil {
-		return fmt.Errorf("%s_FILE: %w", name, err)
+		return "", fmt.Errorf("%s_FILE: %w", name, err)
 	}
-	e.values[name] = strings.TrimRight(string(content), "\r\n")
-	return nil
+	return strings.TrimRight(string(content), "\r\n"), nil
 }
 
 // parse fills settings from the environment. Its error has a sentence for each variable that cannot

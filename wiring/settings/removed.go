@@ -21,19 +21,6 @@ func removed() map[string][2]string {
 		"MFA_ISSUER":                     {authPart, "set PRODUCT_NAME"},
 		"PASSWORD_QUEUE":                 {apiPart, "128 password checks may wait"},
 	}
-	for _, c := range new(Settings).couriers() {
-		for _, key := range c.keys() {
-			if key.Name == "SMTP_PORT" { // platforms of containers set it for a service with the name smtp
-				continue
-			}
-			all[key.Name] = [2]string{authPart, "set it in the YAML of " + c.variable}
-			if key.Secret {
-				all[key.Name+"_FILE"] = [2]string{
-					authPart, "set " + key.Name + " in the YAML of " + c.variable + ", or of the file of " + c.variable + "_FILE",
-				}
-			}
-		}
-	}
 	for name, key := range policyVariables {
 		all[name] = [2]string{authPart, "set " + key + " in the file of RISK_POLICY"}
 	}

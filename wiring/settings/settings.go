@@ -198,6 +198,7 @@ func (e environment) parseAndValidate(vars []Variable) (Settings, error) {
 		return Settings{}, err
 	}
 	s.Warnings = e.warnings
+	s.Plugins.Variable = e.pluginVariable(vars)
 	s.Statsd.ReadMogrifiers(func(variable string) string { return e.values[variable] })
 	if err := s.complete(); err != nil {
 		return Settings{}, err
@@ -272,7 +273,8 @@ func (s *Settings) complete() error {
 	if s.Plugins.Env, err = s.Packages.environment(); err != nil {
 		return err
 	}
-	return s.setCourierEnvironments()
+	s.Plugins.Shared = map[string]string{"PRODUCT_NAME": s.Brand.Name, "PLUGIN_CALL_TIMEOUT": s.Plugins.CallTimeout.String()}
+	return nil
 }
 
 // validate validates all groups, in the order of their fields. DATABASE_URL, KVSTORE_URL and

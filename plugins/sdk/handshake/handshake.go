@@ -19,6 +19,10 @@ const (
 // highest version that both support.
 const Version1 = 1
 
+// Version2 is Version1 with the calls Settings and Configure before Describe. A plugin without
+// settings needs only Version1.
+const Version2 = 2
+
 // MaxMessageBytes is the size limit of a message in either direction.
 const MaxMessageBytes = 1 << 20
 
@@ -36,6 +40,19 @@ const (
 	MaxRegistryType  = 64
 )
 
+// Setting is a setting that a plugin declares.
+type Setting struct {
+	// Name is the environment variable of the service that has the value. It must begin with the
+	// plugin's name in capitals, for example OTP_OUTBOX_DIR for otp-outbox: the host refuses others.
+	Name string
+	// Secret means that a file may have the value, whose path is in the variable with _FILE after
+	// Name.
+	Secret bool
+}
+
+// MaxSettings is how many settings a plugin may declare, and of how many bytes the name of one.
+const MaxSettings = 64
+
 // SetName is the name of the only plugin in a plugin set. The description of the plugin says which
 // services it has.
 const SetName = "tollgate"
@@ -50,9 +67,13 @@ func Config() plugin.HandshakeConfig {
 }
 
 // Versions returns the plugin sets by protocol version; p is the host's or the plugin's side of
-// version 1.
-func Versions(p plugin.GRPCPlugin) map[int]plugin.PluginSet {
-	return map[int]plugin.PluginSet{Version1: {SetName: grpcOnly{GRPCPlugin: p}}}
+// version 1, and of the later versions that it has.
+func Versions(p plugin.GRPCPlugin, later ...int) map[int]plugin.PluginSet {
+	sets := map[int]plugin.PluginSet{}
+	for _, version := range append(later, Version1) {
+		sets[version] = plugin.PluginSet{SetName: grpcOnly{GRPCPlugin: p}}
+	}
+	return sets
 }
 
 // grpcOnly implements go-plugin's older interface for a gRPC plugin.

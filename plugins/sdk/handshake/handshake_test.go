@@ -20,8 +20,8 @@ func (side) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (a
 func TestVersionsHoldGRPCPluginsOnly(t *testing.T) {
 	t.Parallel()
 	sets := handshake.Versions(side{})
-	if len(sets) != 1 {
-		t.Fatalf("%d versions, want 1", len(sets))
+	if both := handshake.Versions(side{}, handshake.Version2); len(sets) != 1 || len(both) != 2 || both[handshake.Version2] == nil {
+		t.Fatalf("versions %v and %v, want 1, and 1 and 2", sets, both)
 	}
 	p := sets[handshake.Version1][handshake.SetName]
 	if _, ok := p.(plugin.GRPCPlugin); !ok {

@@ -27,19 +27,19 @@ func TestProductionExample(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	variables := readExample(t)
-	for _, missing := range []string{"DATABASE_URL", "KVSTORE_AUTH", "OTP_EMAIL_SETTINGS", "SECRET_KEY"} {
+	for _, missing := range []string{"DATABASE_URL", "KVSTORE_AUTH", "SECRET_KEY"} {
 		if name := variables[missing+"_FILE"]; !strings.Contains(refusal(t, variables), missing+"_FILE: ") {
 			t.Errorf("without the file %s the service says %s", name, refusal(t, variables))
 		}
 		fixture.WriteFile(t, filepath.Join(dir, missing), "CHANGE-ME")
 		variables[missing+"_FILE"] = filepath.Join(dir, missing)
 	}
-	if said := refusal(t, variables); !strings.Contains(said, "SECRET_KEY") && !strings.Contains(said, "OTP_EMAIL_SETTINGS") {
+	if said := refusal(t, variables); !strings.Contains(said, "SECRET_KEY") {
 		t.Errorf("with secrets that are none the service says %s", said)
 	}
 	for name, text := range map[string]string{
 		"DATABASE_URL": postgrestest.NewEmpty(t), "SECRET_KEY": strings.Repeat("0123456789abcdef", 4),
-		"OTP_EMAIL_SETTINGS": "SMTP_HOST: mail.example.com\nSMTP_FROM: tollgate@example.com\n", "signing/1.pem": newSigningKey(t), "rules/config/a.yaml": fixture.RateLimitRules,
+		"signing/1.pem": newSigningKey(t), "rules/config/a.yaml": fixture.RateLimitRules,
 	} {
 		must.Succeed(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
 		fixture.WriteFile(t, filepath.Join(dir, name), text)
@@ -54,6 +54,11 @@ func TestProductionExample(t *testing.T) {
 		variables[name] = value
 	}
 	delete(variables, "KVSTORE_AUTH_FILE") // Valkey of the tests has no password
+	if said := refusal(t, onThisMachine(variables, filepath.Base(filepath.Dir(dir)))); !strings.Contains(said, "SMTP_PASSWORD_FILE: ") {
+		t.Errorf("without the password of the mail server the service says %s", said)
+	}
+	variables["SMTP_PASSWORD_FILE"] = filepath.Join(dir, "SMTP_PASSWORD")
+	fixture.WriteFile(t, variables["SMTP_PASSWORD_FILE"], "the-password")
 	s := fixture.Launch(t, "serve", onThisMachine(variables, filepath.Base(filepath.Dir(dir))))
 	s.AwaitRules()
 	s.AwaitLog(`"setup":"https://tollgate.example.com/console/setup?code=`)

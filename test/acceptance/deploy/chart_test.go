@@ -163,10 +163,13 @@ func currentSchema(t *testing.T, file string) string {
 	definitions := schema["$defs"].(map[string]any)
 	definitions["settings"] = map[string]any{
 		"type": "object", "additionalProperties": false, "properties": public,
-		"patternProperties": map[string]any{"^TAGGED_METRICSD_MOGRIFIER_[A-Z0-9_]+_(PATTERN|NAME|TAGS)$": reference("text")},
+		"patternProperties": map[string]any{
+			"^TAGGED_METRICSD_MOGRIFIER_[A-Z0-9_]+_(PATTERN|NAME|TAGS)$": reference("text"), otherPlugins: reference("text"),
+		},
 	}
 	definitions["secretSettings"] = map[string]any{
 		"type": "object", "additionalProperties": false, "properties": secret,
+		"patternProperties": map[string]any{otherPlugins: reference("secretKey")},
 	}
 	var current strings.Builder
 	encoder := json.NewEncoder(&current)
@@ -175,6 +178,9 @@ func currentSchema(t *testing.T, file string) string {
 	must.Succeed(t, encoder.Encode(schema))
 	return current.String()
 }
+
+// otherPlugins matches settings of plugins that do not come with the service: OTP_NAME_… and PKG_NAME_….
+const otherPlugins = "^(OTP|PKG)_[A-Z0-9]+_[A-Z0-9_]+$"
 
 func reference(definition string) map[string]any {
 	return map[string]any{"$ref": "#/$defs/" + definition}

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
+	"github.com/tollgate-dev/tollgate/plugins/sdk"
 	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
@@ -32,7 +34,7 @@ func readDeployFile(t *testing.T, path ...string) string {
 // described are the settings of the service.
 var described = sync.OnceValues(func() ([]settings.Variable, error) { return settings.Describe(nil) })
 
-// knownSettings returns the settings of the service by name.
+// knownSettings returns the settings of the service, and of its couriers, by name.
 func knownSettings(t *testing.T) map[string]settings.Variable {
 	t.Helper()
 	list, err := described()
@@ -41,7 +43,18 @@ func knownSettings(t *testing.T) map[string]settings.Variable {
 	for _, v := range list {
 		byName[v.Name] = v
 	}
+	for _, s := range pluginSettings() {
+		byName[s.Name] = settings.Variable{Name: s.Name, Secret: s.Secret}
+	}
 	return byName
+}
+
+// pluginSettings returns the settings that the couriers declare, and their documents.
+func pluginSettings() []sdk.Setting {
+	all := slices.Concat(couriersettings.Declared(couriersettings.Email{}), couriersettings.Declared(couriersettings.SMS{}))
+	all = slices.DeleteFunc(all, func(s sdk.Setting) bool { return strings.HasPrefix(s.Name, "P") }) // of the service
+	return append(all, sdk.Setting{Name: "OTP_EMAIL_SETTINGS", Secret: true}, sdk.Setting{Name: "OTP_SMS_SETTINGS", Secret: true},
+		sdk.Setting{Name: "OTP_LOG_FILE"}, sdk.Setting{Name: "NOTICE_LOG_FILE"})
 }
 
 // checkEnvironment reports variables that are not settings, secrets that are not read from files,

@@ -49,7 +49,7 @@ func TestProductionExample(t *testing.T) {
 			t.Errorf("%s is a secret in the example: set %s_FILE", name, name)
 		}
 	}
-	for _, name := range []string{"DATABASE_URL_FILE", "SECRET_KEY_FILE", "KVSTORE_AUTH_FILE", "OTP_EMAIL_SETTINGS_FILE", "SIGNING_KEYS_DIR"} {
+	for _, name := range []string{"DATABASE_URL_FILE", "SECRET_KEY_FILE", "KVSTORE_AUTH_FILE", "SMTP_PASSWORD_FILE", "SIGNING_KEYS_DIR"} {
 		if !strings.HasPrefix(values[name], "/etc/tollgate/secrets/") {
 			t.Errorf("%s is %q, and not below the folder of secrets", name, values[name])
 		}

@@ -24,9 +24,8 @@ var sixDigits = regexp.MustCompile(`\b[0-9]{6}\b`)
 // mailSettings returns the settings for a mail server.
 func mailSettings(m *mailserver.Server) []string {
 	return []string{
-		"OTP_EMAIL_PLUGIN=otp-email", "OTP_EMAIL_SETTINGS={SMTP_HOST: 127.0.0.1, SMTP_PORT: " + m.Port +
-			", SMTP_CA_FILE: " + m.CAFile + ", SMTP_USERNAME: tollgate, SMTP_PASSWORD: the-smtp-password, " +
-			"SMTP_FROM: tollgate@example.com}",
+		"OTP_EMAIL_PLUGIN=otp-email", "SMTP_HOST=127.0.0.1", "SMTP_PORT=" + m.Port, "SMTP_CA_FILE=" + m.CAFile,
+		"SMTP_USERNAME=tollgate", "SMTP_PASSWORD=the-smtp-password", "SMTP_FROM=tollgate@example.com",
 		"PRODUCT_NAME=Example Tools",
 	}
 }

@@ -45,7 +45,7 @@ func (p *Pages) steps(v *site.Visit) []step {
 		}},
 		{facts.Mail, missing{
 			"A courier for e-mail", "It sends codes, invitations, notices, and links for forgotten passwords.",
-			"OTP_EMAIL_PLUGIN=otp-email, OTP_EMAIL_SETTINGS", "", "",
+			"OTP_EMAIL_PLUGIN=otp-email, SMTP_HOST, SMTP_FROM", "", "",
 		}},
 		{rest.Secure(v.Ctx), missing{
 			"TLS", "Without it, people can sign in on this machine only.", "TLS_CERT and TLS_KEY, or TRUSTED_PROXIES", "", "",

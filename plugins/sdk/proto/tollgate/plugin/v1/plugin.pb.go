@@ -237,6 +237,228 @@ func (x *DescribeResponse) GetRegistryTypes() []string {
 	return nil
 }
 
+// SettingsRequest is empty.
+type SettingsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SettingsRequest) Reset() {
+	*x = SettingsRequest{}
+	mi := &file_tollgate_plugin_v1_plugin_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SettingsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SettingsRequest) ProtoMessage() {}
+
+func (x *SettingsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_tollgate_plugin_v1_plugin_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SettingsRequest.ProtoReflect.Descriptor instead.
+func (*SettingsRequest) Descriptor() ([]byte, []int) {
+	return file_tollgate_plugin_v1_plugin_proto_rawDescGZIP(), []int{2}
+}
+
+// SettingsResponse lists the settings of a plugin.
+type SettingsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The settings; at most 64.
+	Settings      []*Setting `protobuf:"bytes,1,rep,name=settings,proto3" json:"settings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SettingsResponse) Reset() {
+	*x = SettingsResponse{}
+	mi := &file_tollgate_plugin_v1_plugin_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SettingsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SettingsResponse) ProtoMessage() {}
+
+func (x *SettingsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_tollgate_plugin_v1_plugin_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SettingsResponse.ProtoReflect.Descriptor instead.
+func (*SettingsResponse) Descriptor() ([]byte, []int) {
+	return file_tollgate_plugin_v1_plugin_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *SettingsResponse) GetSettings() []*Setting {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
+}
+
+// Setting is a setting of a plugin.
+type Setting struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The environment variable of the service that has the value; at most 64 capital letters, digits
+	// and underscores. It begins with the name of the plugin, for example OTP_OUTBOX_ for otp-outbox.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The value is a secret: the variable with _FILE after its name may name a file that has it.
+	Secret        bool `protobuf:"varint,2,opt,name=secret,proto3" json:"secret,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Setting) Reset() {
+	*x = Setting{}
+	mi := &file_tollgate_plugin_v1_plugin_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Setting) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Setting) ProtoMessage() {}
+
+func (x *Setting) ProtoReflect() protoreflect.Message {
+	mi := &file_tollgate_plugin_v1_plugin_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Setting.ProtoReflect.Descriptor instead.
+func (*Setting) Descriptor() ([]byte, []int) {
+	return file_tollgate_plugin_v1_plugin_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Setting) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Setting) GetSecret() bool {
+	if x != nil {
+		return x.Secret
+	}
+	return false
+}
+
+// ConfigureRequest has the values of settings.
+type ConfigureRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The values by the names of settings, without those that are not set.
+	Values        map[string]string `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConfigureRequest) Reset() {
+	*x = ConfigureRequest{}
+	mi := &file_tollgate_plugin_v1_plugin_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConfigureRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConfigureRequest) ProtoMessage() {}
+
+func (x *ConfigureRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_tollgate_plugin_v1_plugin_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConfigureRequest.ProtoReflect.Descriptor instead.
+func (*ConfigureRequest) Descriptor() ([]byte, []int) {
+	return file_tollgate_plugin_v1_plugin_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ConfigureRequest) GetValues() map[string]string {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+// ConfigureResponse is empty.
+type ConfigureResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConfigureResponse) Reset() {
+	*x = ConfigureResponse{}
+	mi := &file_tollgate_plugin_v1_plugin_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConfigureResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConfigureResponse) ProtoMessage() {}
+
+func (x *ConfigureResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_tollgate_plugin_v1_plugin_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConfigureResponse.ProtoReflect.Descriptor instead.
+func (*ConfigureResponse) Descriptor() ([]byte, []int) {
+	return file_tollgate_plugin_v1_plugin_proto_rawDescGZIP(), []int{6}
+}
+
 var File_tollgate_plugin_v1_plugin_proto protoreflect.FileDescriptor
 
 const file_tollgate_plugin_v1_plugin_proto_rawDesc = "" +
@@ -247,7 +469,19 @@ const file_tollgate_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\x0e2\x18.tollgate.plugin.v1.KindR\x04kind\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x127\n" +
 	"\bchannels\x18\x03 \x03(\x0e2\x1b.tollgate.plugin.v1.ChannelR\bchannels\x12%\n" +
-	"\x0eregistry_types\x18\x04 \x03(\tR\rregistryTypes*B\n" +
+	"\x0eregistry_types\x18\x04 \x03(\tR\rregistryTypes\"\x11\n" +
+	"\x0fSettingsRequest\"K\n" +
+	"\x10SettingsResponse\x127\n" +
+	"\bsettings\x18\x01 \x03(\v2\x1b.tollgate.plugin.v1.SettingR\bsettings\"5\n" +
+	"\aSetting\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06secret\x18\x02 \x01(\bR\x06secret\"\x97\x01\n" +
+	"\x10ConfigureRequest\x12H\n" +
+	"\x06values\x18\x01 \x03(\v20.tollgate.plugin.v1.ConfigureRequest.ValuesEntryR\x06values\x1a9\n" +
+	"\vValuesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x13\n" +
+	"\x11ConfigureResponse*B\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fKIND_COURIER\x10\x01\x12\x12\n" +
@@ -255,9 +489,11 @@ const file_tollgate_plugin_v1_plugin_proto_rawDesc = "" +
 	"\aChannel\x12\x17\n" +
 	"\x13CHANNEL_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rCHANNEL_EMAIL\x10\x01\x12\x0f\n" +
-	"\vCHANNEL_SMS\x10\x022_\n" +
+	"\vCHANNEL_SMS\x10\x022\x90\x02\n" +
 	"\x06Plugin\x12U\n" +
-	"\bDescribe\x12#.tollgate.plugin.v1.DescribeRequest\x1a$.tollgate.plugin.v1.DescribeResponseBPZNgithub.com/tollgate-dev/tollgate/plugins/sdk/proto/tollgate/plugin/v1;pluginv1b\x06proto3"
+	"\bDescribe\x12#.tollgate.plugin.v1.DescribeRequest\x1a$.tollgate.plugin.v1.DescribeResponse\x12U\n" +
+	"\bSettings\x12#.tollgate.plugin.v1.SettingsRequest\x1a$.tollgate.plugin.v1.SettingsResponse\x12X\n" +
+	"\tConfigure\x12$.tollgate.plugin.v1.ConfigureRequest\x1a%.tollgate.plugin.v1.ConfigureResponseBPZNgithub.com/tollgate-dev/tollgate/plugins/sdk/proto/tollgate/plugin/v1;pluginv1b\x06proto3"
 
 var (
 	file_tollgate_plugin_v1_plugin_proto_rawDescOnce sync.Once
@@ -272,23 +508,35 @@ func file_tollgate_plugin_v1_plugin_proto_rawDescGZIP() []byte {
 }
 
 var file_tollgate_plugin_v1_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_tollgate_plugin_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_tollgate_plugin_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_tollgate_plugin_v1_plugin_proto_goTypes = []any{
-	(Kind)(0),                // 0: tollgate.plugin.v1.Kind
-	(Channel)(0),             // 1: tollgate.plugin.v1.Channel
-	(*DescribeRequest)(nil),  // 2: tollgate.plugin.v1.DescribeRequest
-	(*DescribeResponse)(nil), // 3: tollgate.plugin.v1.DescribeResponse
+	(Kind)(0),                 // 0: tollgate.plugin.v1.Kind
+	(Channel)(0),              // 1: tollgate.plugin.v1.Channel
+	(*DescribeRequest)(nil),   // 2: tollgate.plugin.v1.DescribeRequest
+	(*DescribeResponse)(nil),  // 3: tollgate.plugin.v1.DescribeResponse
+	(*SettingsRequest)(nil),   // 4: tollgate.plugin.v1.SettingsRequest
+	(*SettingsResponse)(nil),  // 5: tollgate.plugin.v1.SettingsResponse
+	(*Setting)(nil),           // 6: tollgate.plugin.v1.Setting
+	(*ConfigureRequest)(nil),  // 7: tollgate.plugin.v1.ConfigureRequest
+	(*ConfigureResponse)(nil), // 8: tollgate.plugin.v1.ConfigureResponse
+	nil,                       // 9: tollgate.plugin.v1.ConfigureRequest.ValuesEntry
 }
 var file_tollgate_plugin_v1_plugin_proto_depIdxs = []int32{
 	0, // 0: tollgate.plugin.v1.DescribeResponse.kind:type_name -> tollgate.plugin.v1.Kind
 	1, // 1: tollgate.plugin.v1.DescribeResponse.channels:type_name -> tollgate.plugin.v1.Channel
-	2, // 2: tollgate.plugin.v1.Plugin.Describe:input_type -> tollgate.plugin.v1.DescribeRequest
-	3, // 3: tollgate.plugin.v1.Plugin.Describe:output_type -> tollgate.plugin.v1.DescribeResponse
-	3, // [3:4] is the sub-list for method output_type
-	2, // [2:3] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	6, // 2: tollgate.plugin.v1.SettingsResponse.settings:type_name -> tollgate.plugin.v1.Setting
+	9, // 3: tollgate.plugin.v1.ConfigureRequest.values:type_name -> tollgate.plugin.v1.ConfigureRequest.ValuesEntry
+	2, // 4: tollgate.plugin.v1.Plugin.Describe:input_type -> tollgate.plugin.v1.DescribeRequest
+	4, // 5: tollgate.plugin.v1.Plugin.Settings:input_type -> tollgate.plugin.v1.SettingsRequest
+	7, // 6: tollgate.plugin.v1.Plugin.Configure:input_type -> tollgate.plugin.v1.ConfigureRequest
+	3, // 7: tollgate.plugin.v1.Plugin.Describe:output_type -> tollgate.plugin.v1.DescribeResponse
+	5, // 8: tollgate.plugin.v1.Plugin.Settings:output_type -> tollgate.plugin.v1.SettingsResponse
+	8, // 9: tollgate.plugin.v1.Plugin.Configure:output_type -> tollgate.plugin.v1.ConfigureResponse
+	7, // [7:10] is the sub-list for method output_type
+	4, // [4:7] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_tollgate_plugin_v1_plugin_proto_init() }
@@ -302,7 +550,7 @@ func file_tollgate_plugin_v1_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tollgate_plugin_v1_plugin_proto_rawDesc), len(file_tollgate_plugin_v1_plugin_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   2,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

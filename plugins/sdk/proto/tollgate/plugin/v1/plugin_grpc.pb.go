@@ -19,7 +19,9 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Plugin_Describe_FullMethodName = "/tollgate.plugin.v1.Plugin/Describe"
+	Plugin_Describe_FullMethodName  = "/tollgate.plugin.v1.Plugin/Describe"
+	Plugin_Settings_FullMethodName  = "/tollgate.plugin.v1.Plugin/Settings"
+	Plugin_Configure_FullMethodName = "/tollgate.plugin.v1.Plugin/Configure"
 )
 
 // PluginClient is the client API for Plugin service.
@@ -32,6 +34,13 @@ type PluginClient interface {
 	// Describe returns the description of the plugin. The host calls it once after each start, before
 	// any other call. It must not depend on connections to other servers.
 	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeResponse, error)
+	// Settings returns the settings that the plugin reads. The host calls it once after each start,
+	// before Configure, if both support version 2 of the protocol.
+	Settings(ctx context.Context, in *SettingsRequest, opts ...grpc.CallOption) (*SettingsResponse, error)
+	// Configure gives the plugin the values of its settings. The host calls it once, after Settings and
+	// before Describe. The plugin returns INVALID_ARGUMENT if a value is wrong or missing: the message
+	// begins with the name of the setting and a colon, and has no secret.
+	Configure(ctx context.Context, in *ConfigureRequest, opts ...grpc.CallOption) (*ConfigureResponse, error)
 }
 
 type pluginClient struct {
@@ -52,6 +61,26 @@ func (c *pluginClient) Describe(ctx context.Context, in *DescribeRequest, opts .
 	return out, nil
 }
 
+func (c *pluginClient) Settings(ctx context.Context, in *SettingsRequest, opts ...grpc.CallOption) (*SettingsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SettingsResponse)
+	err := c.cc.Invoke(ctx, Plugin_Settings_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *pluginClient) Configure(ctx context.Context, in *ConfigureRequest, opts ...grpc.CallOption) (*ConfigureResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ConfigureResponse)
+	err := c.cc.Invoke(ctx, Plugin_Configure_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // PluginServer is the server API for Plugin service.
 // All implementations must embed UnimplementedPluginServer
 // for forward compatibility.
@@ -62,6 +91,13 @@ type PluginServer interface {
 	// Describe returns the description of the plugin. The host calls it once after each start, before
 	// any other call. It must not depend on connections to other servers.
 	Describe(context.Context, *DescribeRequest) (*DescribeResponse, error)
+	// Settings returns the settings that the plugin reads. The host calls it once after each start,
+	// before Configure, if both support version 2 of the protocol.
+	Settings(context.Context, *SettingsRequest) (*SettingsResponse, error)
+	// Configure gives the plugin the values of its settings. The host calls it once, after Settings and
+	// before Describe. The plugin returns INVALID_ARGUMENT if a value is wrong or missing: the message
+	// begins with the name of the setting and a colon, and has no secret.
+	Configure(context.Context, *ConfigureRequest) (*ConfigureResponse, error)
 	mustEmbedUnimplementedPluginServer()
 }
 
@@ -74,6 +110,12 @@ type UnimplementedPluginServer struct{}
 
 func (UnimplementedPluginServer) Describe(context.Context, *DescribeRequest) (*DescribeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Describe not implemented")
+}
+func (UnimplementedPluginServer) Settings(context.Context, *SettingsRequest) (*SettingsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Settings not implemented")
+}
+func (UnimplementedPluginServer) Configure(context.Context, *ConfigureRequest) (*ConfigureResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Configure not implemented")
 }
 func (UnimplementedPluginServer) mustEmbedUnimplementedPluginServer() {}
 func (UnimplementedPluginServer) testEmbeddedByValue()                {}
@@ -114,6 +156,42 @@ func _Plugin_Describe_Handler(srv interface{}, ctx context.Context, dec func(int
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Plugin_Settings_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SettingsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PluginServer).Settings(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Plugin_Settings_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PluginServer).Settings(ctx, req.(*SettingsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Plugin_Configure_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ConfigureRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PluginServer).Configure(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Plugin_Configure_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PluginServer).Configure(ctx, req.(*ConfigureRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Plugin_ServiceDesc is the grpc.ServiceDesc for Plugin service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -124,6 +202,14 @@ var Plugin_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Describe",
 			Handler:    _Plugin_Describe_Handler,
+		},
+		{
+			MethodName: "Settings",
+			Handler:    _Plugin_Settings_Handler,
+		},
+		{
+			MethodName: "Configure",
+			Handler:    _Plugin_Configure_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
