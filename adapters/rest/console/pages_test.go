@@ -27,7 +27,7 @@ var pages = map[string][]string{
 var operatorPages = []string{
 	"operator", "operator/people", "operator/grants", "operator/policies", "operator/views", "operator/mirrors", "operator/webhooks",
 	"operator/review-rules", "operator/service-accounts", "operator/providers", "operator/limits", "operator/risk", "operator/log",
-	"operator/access", "operator/access/explain", "operator/state", "operator/setup", "style",
+	"operator/access", "operator/access/explain", "operator/state", "operator/setup",
 }
 
 // TestPages opens each page as everybody who may, and as everybody who may not.

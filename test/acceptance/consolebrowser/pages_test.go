@@ -57,12 +57,19 @@ const documentWithMistakes = `{
 // startSite starts a service without anything on its pages.
 func startSite(t *testing.T, e *fixture.Environment) *site {
 	t.Helper()
+	axe := readAxe(t)
+	s := e.Start(t, append(append(fixture.RegistrySettings(), fixture.RelaxedRiskSettings...), "REGISTRY_REVIEW=on")...)
+	return &site{t, e, s, axe, map[string]string{}}
+}
+
+// readAxe returns the program that checks whether pages are accessible.
+func readAxe(t *testing.T) string {
+	t.Helper()
 	axe, err := os.ReadFile(os.Getenv("TEST_AXE")) // a setting of the tests
 	if err != nil {
 		t.Fatalf("axe-core is missing: %v", err)
 	}
-	s := e.Start(t, append(append(fixture.RegistrySettings(), fixture.RelaxedRiskSettings...), "REGISTRY_REVIEW=on")...)
-	return &site{t, e, s, string(axe), map[string]string{}}
+	return string(axe)
 }
 
 func openSite(t *testing.T, e *fixture.Environment) *site {

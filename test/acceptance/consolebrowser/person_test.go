@@ -92,8 +92,16 @@ type person struct {
 
 func newPerson(t *testing.T, e *fixture.Environment, s *fixture.Service) *person {
 	t.Helper()
-	p := &person{t: t, e: e, tab: openWindow(t)}
-	address := strings.Replace(s.API, "127.0.0.1", "localhost", 1)
+	p := newVisitor(t, s.API)
+	p.e = e
+	return p
+}
+
+// newVisitor returns a person at the pages of a server that need no account.
+func newVisitor(t *testing.T, base string) *person {
+	t.Helper()
+	p := &person{t: t, tab: openWindow(t)}
+	address := strings.Replace(base, "127.0.0.1", "localhost", 1)
 	p.errors = chromium.RecordComplaints(t, p.tab, address)
 	err := chromedp.Listen(p.tab.Context, func(event any) {
 		if _, asks := event.(*page.EventJavascriptDialogOpening); asks {

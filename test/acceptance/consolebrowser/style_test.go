@@ -3,8 +3,8 @@ package consolebrowser
 import (
 	"testing"
 
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/styletest"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/chromium"
-	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // styleScript checks the parts of the page of the style: a badge is on the line of the text next to
@@ -52,17 +52,12 @@ const styleScript = `(() => {
 // TestStyle checks the page that has each part of the pages in each state.
 func TestStyle(t *testing.T) {
 	t.Parallel()
-	e := fixture.NewEnvironment(t, "embedded")
-	s := startSite(t, e)
-	e.NewPerson(t, "cem@example.com", "operate *")
-	cem := newPerson(t, e, s.s)
-	cem.signIn("cem@example.com")
-	cem.open("/console/operator")
-	cem.verify("cem@example.com")
-	s.check(cem, "style", "/console/style")
+	s := &site{t: t, axe: readAxe(t), titles: map[string]string{}}
+	visitor := newVisitor(t, styletest.Serve(t))
+	s.check(visitor, "style", styletest.Path)
 	for _, v := range chromium.Viewports(1400, 320) {
-		cem.tab.SetViewport(t, v)
-		for _, defect := range chromium.Evaluate[[]string](t, cem.tab, styleScript) {
+		visitor.tab.SetViewport(t, v)
+		for _, defect := range chromium.Evaluate[[]string](t, visitor.tab, styleScript) {
 			t.Errorf("style, %s: %s", v.Name, defect)
 		}
 	}

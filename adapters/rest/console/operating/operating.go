@@ -88,7 +88,6 @@ func (p *Pages) Mount(r fiber.Router) {
 	r.Get(limitsPath, p.page(p.limits))
 	r.Get(riskPath, p.page(p.risk))
 	r.Get(logPath, p.page(p.log))
-	r.Get(stylePath, p.page(p.style))
 }
 
 // page returns the handler of a page for operators.

@@ -1,21 +1,53 @@
-package operating
+// Package styletest serves a page that has each part of the pages of the console in each of its states,
+// so that a test of this page is one of theirs. It is not for production code.
+package styletest
 
 import (
-	"context"
+	"embed"
+	"net"
 	"net/url"
+	"testing"
 	"time"
+
+	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 )
 
-const stylePath = site.Root + "style"
+// Path is the path of the page.
+const Path = site.Root + "style"
 
-var stylePage = site.NewPage(templates, "templates/style.html")
+//go:embed templates
+var templates embed.FS
 
-// styleView has each part of the pages in each of its states, as the design systems of GitHub and
-// gov.uk show theirs. The parts are those of the pages, so that a test of this page is one of theirs.
+// Serve serves the page until the end of the test, and returns the base of its address.
+func Serve(t *testing.T) string {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	app := fiber.New(fiber.Config{DisableStartupMessage: true})
+	s := site.New(site.Ports{}, site.Brand{Product: "Tollgate"})
+	s.Mount(app)
+	page := site.NewPage(templates, "templates/style.html")
+	app.Get(Path, s.Open(func(v *site.Visit) error { return show(v, page) }))
+	ended := make(chan error, 1)
+	go func() { ended <- app.Listener(listener) }()
+	t.Cleanup(func() {
+		if err := app.Shutdown(); err != nil {
+			t.Error(err)
+		}
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return "http://" + listener.Addr().String()
+}
+
+// styleView has the parts, as the design systems of GitHub and gov.uk show theirs.
 type styleView struct {
 	Form        site.FormView
 	Mistakes    site.Problems
@@ -35,7 +67,7 @@ const (
 			"headers": [{"name": "X-Token", "isSecret": true}]}]}`
 )
 
-func (p *Pages) style(_ context.Context, v *site.Visit) error {
+func show(v *site.Visit, page *site.Page) error {
 	view := newStyleView(time.Now())
 	var err error
 	if view.Points, err = review.Summarize([]byte(styleBefore), []byte(styleAfter)); err != nil {
@@ -44,7 +76,7 @@ func (p *Pages) style(_ context.Context, v *site.Visit) error {
 	if view.Lines, _, err = review.Unified([]byte(styleBefore), []byte(styleAfter)); err != nil {
 		return err
 	}
-	return v.Render(stylePage, site.Head{Title: "Style", Notice: "This is what the page after an act says."}, view)
+	return v.Render(page, site.Head{Title: "Style", Notice: "This is what the page after an act says."}, view)
 }
 
 func newStyleView(now time.Time) styleView {
@@ -73,7 +105,7 @@ func newStyleView(now time.Time) styleView {
 	return view
 }
 
-var styleForm = site.Form{Action: stylePath, Button: "Save", Inputs: []site.Input{
+var styleForm = site.Form{Action: Path, Button: "Save", Inputs: []site.Input{
 	{Name: "plain", Label: "Name"},
 	{Name: "hinted", Label: "Servers", Hint: "A name, a prefix such as com.example/*, or *.", Required: true},
 	{Name: "address", Label: "E-mail address", Kind: "email", Hint: "Or service: and the name of a service account."},
