@@ -170,6 +170,7 @@ func removeGrant(r run, g grantText, holder shownPerson) (err error) {
 
 // grantTable returns grants with the e-mail address of each holder.
 func grantTable(r run, list []grantText) cli.Table {
+	r.readEmails(len(list))
 	return cli.TableOf(list, func(g *grantText) grantRow {
 		row := grantRow{r.emailOf(g.Person), g.Action, g.Resource, cmp.Or(g.Origin, "hand")}
 		if g.Service != "" {

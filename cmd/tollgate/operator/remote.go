@@ -232,6 +232,21 @@ func (r run) emailOf(id string) string {
 	return email
 }
 
+// manyEmails is from how many e-mail addresses on one call for each costs more than the list of people.
+const manyEmails = 200
+
+// readEmails prepares emailOf for n people.
+func (r run) readEmails(n int) {
+	if n < manyEmails {
+		return
+	}
+	type address struct{ ID, Email string }
+	all, _ := listOf[address](r, at("people"), "people", nil) // emailOf reads what is missing
+	for _, one := range all {
+		r.emails[one.ID] = one.Email
+	}
+}
+
 // personFinder returns the output of a run about one person of the API.
 type personFinder func(run, shownPerson) (cli.Table, error)
 
