@@ -178,6 +178,8 @@ func driverConfig(c Config, statement, timeout time.Duration) (*pgdriver.Config,
 	}
 	config.ConnParams["statement_timeout"] = statement.Milliseconds()
 	config.ConnParams["idle_in_transaction_session_timeout"] = (idleStatements * timeout).Milliseconds()
+	// The server compiles what it takes for expensive, also short statements of which it has no statistics yet.
+	config.ConnParams["jit"] = "off"
 	return config, nil
 }
 

@@ -140,6 +140,16 @@ func TestStatementsHaveATimeLimit(t *testing.T) {
 	}
 }
 
+// TestNothingIsCompiled: after a large import, and before there are statistics, the server would take a short
+// statement for one that is worth compiling, which costs 75 ms.
+func TestNothingIsCompiled(t *testing.T) {
+	var jit string
+	must.Succeed(t, openMigrated(t).ScanRow(t.Context(), database.Query{Text: "SELECT current_setting('jit')"}, &jit))
+	if jit != "off" {
+		t.Errorf("jit is %s", jit)
+	}
+}
+
 // openMigrated returns a migrated database of the test. Its statements have a limit of one second.
 func openMigrated(t *testing.T) *database.DB {
 	t.Helper()
