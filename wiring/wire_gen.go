@@ -289,7 +289,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	apiTokens := stores.APITokens
-	checker := access.NewChecker(issuer, sessions, cache, apiTokens, clock)
+	changes := authrecords.NewChanges(db)
+	checker := access.NewChecker(issuer, sessions, cache, apiTokens, clock, changes)
 	oidcConfig := s.IDTokens
 	providers := oidc.NewProviders(oidcConfig, clock)
 	accessTokens := oidc.NewAccessTokens(providers)
@@ -302,6 +303,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Identities: identities,
 		Accounts:   accounts,
 		Clock:      clock,
+		Changes:    changes,
 	}
 	foreignTokens := foreign.New(foreignPorts)
 	v := s.WriteTrust
@@ -571,14 +573,15 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Identities: identities,
 		Providers:  authstoreProviders,
 		Clock:      clock,
+		Changes:    changes,
 	}
 	memberships := access.NewMemberships(membershipPorts)
 	authorityMemberships := inprocess.NewMemberships(memberships)
-	changes, cleanup10 := registryrecords.WatchChanges(db, registryrecordsStores)
+	registrystoreChanges, cleanup10 := registryrecords.WatchChanges(db, registryrecordsStores)
 	gatePorts := viewing.GatePorts{
 		Views:   views,
 		Members: authorityMemberships,
-		Changes: changes,
+		Changes: registrystoreChanges,
 		Clock:   clock,
 	}
 	gate := viewing.NewGate(viewingConfig, gatePorts)
@@ -679,7 +682,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Lists:   allowlistSource,
 	}
 	readcachePorts := readcache.Ports{
-		Changes: changes,
+		Changes: registrystoreChanges,
 		Clock:   clock,
 	}
 	wiringRegistryAPIPorts := registryAPIPorts{
@@ -1079,6 +1082,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Linked:   identities,
 		Groups:   memberships,
 		Clock:    clock,
+		Changes:  changes,
 	}
 	members := inprocess.NewMembers(memberPorts)
 	count := countDecisions(wiringPartMetrics)
@@ -1087,7 +1091,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Rules:    accessstoreRules,
 		Servers:  servers,
 		Members:  members,
-		Changes:  changes,
+		Changes:  registrystoreChanges,
 		Recorder: trail,
 		Reporter: reporter,
 		Count:    count,

@@ -28,6 +28,7 @@ type MemberPorts struct {
 	Linked   authstore.Identities
 	Groups   *authaccess.Memberships
 	Clock    clock.Clock
+	Changes  authstore.Changes
 }
 
 // Members finds people and service accounts for decisions about calls. It implements
@@ -38,21 +39,16 @@ type Members struct {
 }
 
 // NewMembers returns the people and service accounts.
-func NewMembers(p MemberPorts) accessstore.Members { return &Members{ports: p} }
+func NewMembers(p MemberPorts) accessstore.Members {
+	return &Members{p, authaccess.Recent[string, access.Subject]{Changes: p.Changes}}
+}
 
 // Find implements [accessstore.Members].
 func (m *Members) Find(ctx context.Context, holder string) (access.Subject, error) {
-	now := m.ports.Clock.Now()
-	if s, ok := m.recent.Get(holder, now); ok {
-		return s, nil
-	}
-	member, err := m.find(ctx, registry.Holder(holder))
-	if err != nil {
-		return access.Subject{}, err
-	}
-	s := access.NewSubject(member)
-	m.recent.Put(holder, s, now)
-	return s, nil
+	return m.recent.Of(holder, m.ports.Clock.Now(), func() (access.Subject, error) {
+		member, err := m.find(ctx, registry.Holder(holder))
+		return access.NewSubject(member), err
+	})
 }
 
 // find reads a person or a service account with its grants.

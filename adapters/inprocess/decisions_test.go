@@ -11,19 +11,21 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/toolserver"
 	"github.com/tollgate-dev/tollgate/ports/accessstore"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 // newMembers returns the members of a database.
-func newMembers(db *fakedb.Database, clk *clocktest.Manual) accessstore.Members {
+func newMembers(db *fakedb.Database, clk *clocktest.Manual, changes authstore.Changes) accessstore.Members {
 	accounts := fakedb.NewAccounts(db)
 	return inprocess.NewMembers(inprocess.MemberPorts{
 		Accounts: accounts, Sessions: fakedb.NewSessions(db), Services: fakedb.NewServices(db), Grants: fakedb.NewGrants(db),
 		Groups: authaccess.NewMemberships(authaccess.MembershipPorts{
 			Accounts: accounts, Identities: fakedb.NewIdentities(db), Providers: fakedb.NewProviders(db), Clock: clk,
+			Changes: changes,
 		}),
-		Clock: clk,
+		Clock: clk, Changes: changes,
 	})
 }
 
@@ -43,7 +45,7 @@ func TestGroupsOfMembers(t *testing.T) {
 	}
 	must(fakedb.NewAccounts(db).Create(ctx, auth.Account{ID: "ada", Email: "ada@example.com", State: auth.AccountActive}))
 	must(providers.Save(ctx, acme))
-	members := newMembers(db, clk)
+	members := newMembers(db, clk, func() uint64 { return 0 })
 	matches := func() bool {
 		t.Helper()
 		found, err := members.Find(ctx, "ada")
@@ -83,6 +85,31 @@ func TestGroupsOfMembers(t *testing.T) {
 	want("confirmed again", true)
 	must(providers.Remove(ctx, "acme"))
 	want("the provider is removed", false)
+}
+
+// TestMembersUntilAChange checks that a person whom this process has disabled is nobody at once, and one
+// whom another process has disabled within a second (R9).
+func TestMembersUntilAChange(t *testing.T) {
+	t.Parallel()
+	db, clk, ctx := fakedb.New(), clocktest.NewManual(noon), t.Context()
+	var changes uint64
+	accounts, members := fakedb.NewAccounts(db), newMembers(db, clk, func() uint64 { return changes })
+	if err := accounts.Create(ctx, auth.Account{ID: "ada", Email: "ada@example.com", State: auth.AccountActive}); err != nil {
+		t.Fatal(err)
+	}
+	want := func(what string, found bool) {
+		t.Helper()
+		if _, err := members.Find(ctx, "ada"); (err == nil) != found {
+			t.Errorf("%s: %v, want to find the person: %t", what, err, found)
+		}
+	}
+	want("at first", true)
+	if err := accounts.Update(ctx, "ada", func(a *auth.Account) error { a.State = auth.AccountDisabled; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	want("disabled by another process", true)
+	changes++
+	want("disabled by this one", false)
 }
 
 func mustPattern(t *testing.T, text string) toolserver.Pattern {

@@ -43,7 +43,7 @@ func newForeign(db *fakedb.Database, v interface {
 }) *foreign.Tokens {
 	return foreign.New(foreign.Ports{
 		Verifier: v, Providers: fakedb.NewProviders(db), Identities: fakedb.NewIdentities(db), Accounts: fakedb.NewAccounts(db),
-		Clock: clocktest.NewManual(noon),
+		Clock: clocktest.NewManual(noon), Changes: func() uint64 { return 0 },
 	})
 }
 
@@ -66,7 +66,7 @@ func TestForeignCallers(t *testing.T) {
 	must.Succeed(t, fakedb.NewProviders(db).Save(t.Context(), p))
 	open := func(code fault.Code) *inprocess.Authority {
 		checker := access.NewChecker(refusingVerifier{code}, fakedb.NewSessions(db), memory.NewSessions(clk, memory.Config{}),
-			fakedb.NewAPITokens(db), clk)
+			fakedb.NewAPITokens(db), clk, func() uint64 { return 0 })
 		return inprocess.NewAuthority(checker, newForeign(db, trustingVerifier{}), auth.FullTrust)
 	}
 	token := func(issuer string) string {

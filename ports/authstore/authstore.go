@@ -14,3 +14,7 @@
 // [github.com/tollgate-dev/tollgate/ports/authstore/authstoretest] has the contract tests that
 // every implementation passes.
 package authstore
+
+// Changes returns a number that is another one after each change by this process of who may do what: of
+// an account, its credentials, tokens or grants, and of an access rule. It does no I/O.
+type Changes func() uint64

@@ -76,6 +76,7 @@ func (s *ruleStore) Save(ctx context.Context, r access.Rule) error {
 	if err != nil {
 		return fmt.Errorf("write a rule as JSON: %w", err)
 	}
+	s.db.NoteChange(ctx)
 	_, err = s.db.Exec(ctx, `INSERT INTO access_rules (name, settings, managed_by) VALUES (?, ?, ?)
 		ON CONFLICT (name) DO UPDATE SET settings = EXCLUDED.settings, managed_by = EXCLUDED.managed_by`,
 		string(r.Name), string(settings), r.ManagedBy)
@@ -84,5 +85,6 @@ func (s *ruleStore) Save(ctx context.Context, r access.Rule) error {
 
 // Remove implements accessstore.Rules.
 func (s *ruleStore) Remove(ctx context.Context, name access.RuleName) error {
+	s.db.NoteChange(ctx)
 	return database.MustChange(s.db.Exec(ctx, "DELETE FROM access_rules WHERE name = ?", string(name)))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -75,6 +76,11 @@ func (l *AuditLog) Append(ctx context.Context, events ...audit.Event) error {
 		}
 	}
 	return l.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		if slices.ContainsFunc(events, func(e audit.Event) bool {
+			return e.Category == audit.AccountChange || e.Category == audit.CredentialChange
+		}) {
+			l.db.NoteChange(ctx)
+		}
 		_, err := tx.NewInsert().Model(&rows).Exec(ctx)
 		return l.db.ClassifyError(err)
 	})

@@ -15,13 +15,16 @@ import (
 
 // Set provides the stores of authentication and the root secret, except for the audit log, which the caller may want to
 // measure.
-var Set = wire.NewSet(NewRootSecret, NewKeyring, wire.Bind(new(authstore.KeyRing), new(*Keyring)), NewStores,
+var Set = wire.NewSet(NewRootSecret, NewChanges, NewKeyring, wire.Bind(new(authstore.KeyRing), new(*Keyring)), NewStores,
 	wire.FieldsOf(new(Stores),
 		"Accounts", "Lockouts", "Sessions", "SessionHistory", "SessionLevels", "SessionRetention", "RefreshTokens",
 		"SessionCookies",
 		"Devices", "DeviceTokens", "PendingLogins", "Challenges", "HistoryCounts", "HistoryDeferrals", "HistoryTotals",
 		"APITokens", "APITokenExpiry",
 		"Links", "Directory", "Operators", "Providers", "Identities", "Logins", "Passkeys"))
+
+// NewChanges returns the changes that this process makes in a database.
+func NewChanges(db *database.DB) authstore.Changes { return db.Changes }
 
 // Stores are the stores of authentication in one database.
 type Stores struct {

@@ -10,6 +10,7 @@ import (
 	"database/sql"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -32,6 +33,7 @@ type DB struct {
 	hook       bun.QueryHook // optional
 	log        *logrus.Entry // optional
 	writes     writes
+	changes    atomic.Uint64 // that NoteChange has noted
 }
 
 // New returns a database with two pools: read for queries outside of transactions, write for

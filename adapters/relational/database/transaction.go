@@ -148,6 +148,12 @@ func (d *DB) AfterCommit(ctx context.Context, do func()) {
 	}
 }
 
+// NoteChange makes Changes return another number after the commit of the transaction that ctx carries.
+func (d *DB) NoteChange(ctx context.Context) { d.AfterCommit(ctx, func() { d.changes.Add(1) }) }
+
+// Changes implements authstore.Changes.
+func (d *DB) Changes() uint64 { return d.changes.Load() }
+
 // beginTransaction begins a transaction. It returns a function that gives the connection back after
 // the transaction.
 func (d *DB) beginTransaction(ctx context.Context) (tx bun.Tx, release func(), err error) {

@@ -120,7 +120,7 @@ func (c *Changes) ValidFor() time.Duration {
 func (c *Changes) AwayAfter() time.Duration { return c.db.AwayAfter() }
 
 // Hint implements registrystore.Changes.
-func (c *Changes) Hint() uint64 { return c.log.hint.Load() }
+func (c *Changes) Hint() uint64 { return c.log.hint.Load() + c.db.Changes() }
 
 // Removals implements registrystore.Changes.
 func (c *Changes) Removals(after uint64) (names []string, position uint64, complete bool) {

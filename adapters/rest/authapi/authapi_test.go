@@ -274,7 +274,7 @@ func (s *service) newUseCases(t *testing.T, db *fakedb.Database) authapi.UseCase
 	})
 	must.Succeed(t, err)
 	return authapi.UseCases{
-		Access:   access.NewChecker(fakeTokens{}, s.sessions, noCache{}, nil, at),
+		Access:   access.NewChecker(fakeTokens{}, s.sessions, noCache{}, nil, at, func() uint64 { return 0 }),
 		Refusals: auditing.NewRefusals(trail, unlimited), SignIn: s.signInStub,
 		Credentials: own, StepUp: codes, Trail: trail, Keys: fakeKeys{},
 		Devices: devices.New(devices.Ports{

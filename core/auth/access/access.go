@@ -39,8 +39,11 @@ type Checker struct {
 // people and of service accounts from api.
 func NewChecker(
 	v secrets.TokenVerifier, s authstore.Sessions, cache sessioncache.Cache, api authstore.APITokens, c clock.Clock,
+	changes authstore.Changes,
 ) *Checker {
-	return &Checker{tokens: v, sessions: s, cache: cache, api: api, clock: c}
+	checker := &Checker{tokens: v, sessions: s, cache: cache, api: api, clock: c}
+	checker.recent.Changes = changes
+	return checker
 }
 
 // Identity is to whom a token belongs: a person with a session, a publisher without one, or the
@@ -77,20 +80,18 @@ func (c *Checker) Identify(ctx context.Context, t auth.AccessToken, from netip.A
 	return c.identify(ctx, t)
 }
 
-// IdentifyRecent is Identify from a copy of the token that is at most sessioncache.MaxAge old, for
-// callers that may not cost a query each.
+// IdentifyRecent is Identify from a copy of the token that is at most sessioncache.MaxAge old, and not
+// older than a change by this process, for callers that may not cost a query each.
 func (c *Checker) IdentifyRecent(ctx context.Context, t auth.AccessToken, from netip.Addr) (Identity, error) {
 	if !auth.IsAPISecret(string(t)) {
 		return c.identify(ctx, t)
 	}
 	hash, now := sha256.Sum256([]byte(t)), c.clock.Now()
-	token, ok := c.recent.Get(hash, now)
-	if ok {
-		return Identity{Token: &token}, checkToken(&token, now, from)
-	}
-	token, err := c.findToken(ctx, auth.APISecret(t), from)
+	token, err := c.recent.Of(hash, now, func() (auth.APIToken, error) {
+		return c.findToken(ctx, auth.APISecret(t), from)
+	})
 	if err == nil {
-		c.recent.Put(hash, token, now)
+		err = checkToken(&token, now, from)
 	}
 	return Identity{Token: &token}, err
 }
@@ -311,23 +312,41 @@ func (r *sessionReads) beginRead(id auth.SessionID) (end func(), other <-chan st
 const maxRecent = 1 << 14
 
 // Recent keeps values that were read from the database, each for at most sessioncache.MaxAge after
-// its read. It is safe for concurrent use.
-type Recent[K comparable, V any] struct{ kept recent.Memory[K, reading[V]] }
+// its read, and until the next change by this process. It is safe for concurrent use.
+type Recent[K comparable, V any] struct {
+	Changes authstore.Changes
 
-// reading is a value and the time just before it was read.
+	kept recent.Memory[K, reading[V]]
+}
+
+// reading is a value, with the time and the changes just before it was read.
 type reading[V any] struct {
-	value V
-	at    time.Time
+	value   V
+	at      time.Time
+	changes uint64
 }
 
 // Get returns the value of a key, unless it is unknown or too old.
 func (r *Recent[K, V]) Get(key K, now time.Time) (V, bool) {
 	found, ok := r.kept.Get(key)
 	age := now.Sub(found.at)
-	return found.value, ok && age >= 0 && age <= sessioncache.MaxAge
+	return found.value, ok && age >= 0 && age <= sessioncache.MaxAge && found.changes == r.Changes()
 }
 
-// Put keeps a value that was read at a time.
-func (r *Recent[K, V]) Put(key K, value V, at time.Time) {
-	r.kept.Put(key, reading[V]{value, at}, 1, at, recent.Bounds{Size: maxRecent, Age: sessioncache.MaxAge})
+// Of returns the value of a key, which it reads unless it is kept.
+func (r *Recent[K, V]) Of(key K, now time.Time, read func() (V, error)) (V, error) {
+	if value, ok := r.Get(key, now); ok {
+		return value, nil
+	}
+	return r.Keep(key, now, read)
+}
+
+// Keep reads the value of a key, which counts as read at a time.
+func (r *Recent[K, V]) Keep(key K, at time.Time, read func() (V, error)) (V, error) {
+	changes := r.Changes()
+	value, err := read()
+	if err == nil {
+		r.kept.Put(key, reading[V]{value, at, changes}, 1, at, recent.Bounds{Size: maxRecent, Age: sessioncache.MaxAge})
+	}
+	return value, err
 }

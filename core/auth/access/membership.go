@@ -15,6 +15,7 @@ type MembershipPorts struct {
 	Identities authstore.Identities
 	Providers  authstore.Providers
 	Clock      clock.Clock
+	Changes    authstore.Changes
 }
 
 // Memberships returns who people are to those who name them by address or group. It keeps that for
@@ -25,7 +26,9 @@ type Memberships struct {
 }
 
 // NewMemberships returns Memberships.
-func NewMemberships(p MembershipPorts) *Memberships { return &Memberships{ports: p} }
+func NewMemberships(p MembershipPorts) *Memberships {
+	return &Memberships{p, Recent[auth.UserID, Membership]{Changes: p.Changes}}
+}
 
 // Membership is by what a person is named.
 type Membership struct {
@@ -36,24 +39,18 @@ type Membership struct {
 // Of returns the membership of a person as it was at most sessioncache.MaxAge ago. The groups are
 // those of all linked identities, however the person has signed in. It returns fault.NotFound.
 func (m *Memberships) Of(ctx context.Context, user auth.UserID) (Membership, error) {
-	now := m.ports.Clock.Now()
-	if known, ok := m.recent.Get(user, now); ok {
-		return known, nil
-	}
-	account, err := m.ports.Accounts.Get(ctx, user)
-	if err != nil {
-		return Membership{}, err
-	}
-	found := Membership{Email: account.Email}
-	linked, err := m.GroupsOf(ctx, user)
-	if err != nil {
-		return Membership{}, err
-	}
-	for _, g := range linked {
-		found.Groups = append(found.Groups, g.Provider.Group(g.Name))
-	}
-	m.recent.Put(user, found, now)
-	return found, nil
+	return m.recent.Of(user, m.ports.Clock.Now(), func() (found Membership, err error) {
+		account, err := m.ports.Accounts.Get(ctx, user)
+		if err != nil {
+			return found, err
+		}
+		found.Email = account.Email
+		linked, err := m.GroupsOf(ctx, user)
+		for _, g := range linked {
+			found.Groups = append(found.Groups, g.Provider.Group(g.Name))
+		}
+		return found, err
+	})
 }
 
 // Group is a group of a person at a provider.

@@ -43,6 +43,7 @@ type tokenFixture struct {
 	clock    *clocktest.Manual
 	token    auth.APIToken
 	secret   auth.APISecret
+	changes  uint64
 }
 
 var home = netip.MustParseAddr("192.0.2.7")
@@ -55,7 +56,7 @@ func newTokenFixture(t *testing.T) *tokenFixture {
 		clock: clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 30, 0, time.UTC)),
 	}
 	fx.checker = access.NewChecker(testVerifier{}, fakedb.NewSessions(db), memory.NewSessions(fx.clock, memory.Config{}),
-		fx.store, fx.clock)
+		fx.store, fx.clock, func() uint64 { return fx.changes })
 	err := fx.accounts.Create(t.Context(), auth.Account{ID: user, Email: "a@b.c", State: auth.AccountActive})
 	must.Succeed(t, err)
 	fx.token, fx.secret = auth.APIToken{
@@ -89,6 +90,35 @@ func TestTokenIsIdentified(t *testing.T) {
 	if err != nil || !found.LastUsedAt.Equal(want) || found.LastUsedFrom != home {
 		t.Errorf("the last use is %s from %s, %v, want %s", found.LastUsedAt, found.LastUsedFrom, err, want)
 	}
+}
+
+// TestRecentTokens checks that a copy of a token counts for less than a second, and not after a change by
+// this process (R9).
+func TestRecentTokens(t *testing.T) {
+	fx := newTokenFixture(t)
+	want := func(what string, ok bool) {
+		t.Helper()
+		got, err := fx.checker.IdentifyRecent(t.Context(), auth.AccessToken(fx.secret), home)
+		if !ok {
+			wantFault(t, what, err, auth.CodeInvalidToken)
+		} else if err != nil || got.Token.ID != "t" {
+			t.Errorf("%s: %+v, %v", what, got, err)
+		}
+	}
+	set := func(state auth.AccountState) {
+		t.Helper()
+		must.Succeed(t, fx.accounts.Update(t.Context(), user, func(a *auth.Account) error { a.State = state; return nil }))
+	}
+	want("at first", true)
+	set(auth.AccountLocked)
+	want("locked by another process", true)
+	fx.changes++
+	want("locked by this one", false)
+	set(auth.AccountActive)
+	want("not locked any more", true)
+	set(auth.AccountLocked)
+	fx.clock.Advance(time.Second)
+	want("locked a second ago", false)
 }
 
 // TestTokenThatCannotBeStored checks that a database that cannot be written does not refuse a token.

@@ -29,6 +29,7 @@ type Ports struct {
 	Identities authstore.Identities
 	Accounts   authstore.Accounts
 	Clock      clock.Clock
+	Changes    authstore.Changes
 }
 
 // Tokens checks access tokens of providers. It keeps those that were verified, and for less than a
@@ -45,7 +46,10 @@ type hash = [sha256.Size]byte
 
 // New returns Tokens.
 func New(p Ports) *Tokens {
-	return &Tokens{ports: p, providers: providers{reading: make(chan struct{}, 1)}}
+	return &Tokens{
+		ports: p, providers: providers{reading: make(chan struct{}, 1)},
+		recent: access.Recent[hash, *authority.Foreign]{Changes: p.Changes},
+	}
 }
 
 // Recent returns the owner of a token that was accepted less than a second ago; nil for others.
@@ -81,12 +85,15 @@ func (t *Tokens) Identify(ctx context.Context, token string) (*authority.Foreign
 		}
 		t.verified.put(key, claims, len(token), now)
 	}
-	owner, err := t.ownerOf(ctx, claims)
-	if err != nil {
-		return nil, errToken(err)
-	}
-	t.recent.Put(key, owner, list.read)
-	return owner, nil
+	return t.keepOwner(ctx, key, list.read, claims)
+}
+
+// keepOwner returns who has a token, as it is stored since a time.
+func (t *Tokens) keepOwner(ctx context.Context, key hash, since time.Time, c claims) (*authority.Foreign, error) {
+	return t.recent.Keep(key, since, func() (*authority.Foreign, error) {
+		owner, err := t.ownerOf(ctx, c)
+		return owner, errToken(err)
+	})
 }
 
 // IdentifyVerified returns the owner of a token whose signature was verified by somebody whom the
@@ -105,12 +112,7 @@ func (t *Tokens) IdentifyVerified(ctx context.Context, payload []byte) (*authori
 	if err != nil {
 		return nil, errToken(err)
 	}
-	owner, err := t.ownerOf(ctx, newClaims(p, &c, time.Time{}))
-	if err != nil {
-		return nil, errToken(err)
-	}
-	t.recent.Put(key, owner, list.read)
-	return owner, nil
+	return t.keepOwner(ctx, key, list.read, newClaims(p, &c, time.Time{}))
 }
 
 // verify checks a token. What a refusal needs no keys for is checked first, so that a wrong token causes

@@ -36,6 +36,7 @@ type site struct {
 	keys       error // of the verification
 	reads      int   // of the providers
 	verified   int   // tokens
+	changes    uint64
 }
 
 func newSite(t *testing.T) *site {
@@ -47,6 +48,7 @@ func newSite(t *testing.T) *site {
 	}
 	s.Tokens = foreign.New(foreign.Ports{
 		Verifier: s, Providers: s, Identities: s.identities, Accounts: s.accounts, Clock: s.clock,
+		Changes: func() uint64 { return s.changes },
 	})
 	s.save("acme")
 	return s
@@ -241,6 +243,13 @@ func TestRecent(t *testing.T) {
 	s.want("the database is away", token, "", "", fault.Unavailable)
 	s.failure = nil
 	s.want("it is back", token, "", "[acme/devs]", 0)
+	if s.changes++; s.Recent(token) != nil {
+		t.Error("it is known after a change by this process")
+	}
+	s.want("after a change", token, "", "[acme/devs]", 0)
+	if s.Recent(token) == nil {
+		t.Error("it is not known again")
+	}
 	s.clock.Advance(-time.Hour)
 	if s.Recent(token) != nil {
 		t.Error("it is known by a clock that was set back")

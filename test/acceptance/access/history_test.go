@@ -22,7 +22,8 @@ import (
 
 // TestHistories gives and takes away authority in random order at one instance, while another one loses its
 // connections to the database, is cut off, or is replaced. What is taken away is refused there within a second,
-// and by none of many calls at once after that; what is given is allowed again. HISTORY_SEED repeats one.
+// at the instance that has taken it at once, and by none of many calls at once after that; what is given is
+// allowed again likewise. HISTORY_SEED repeats one.
 func TestHistories(t *testing.T) {
 	t.Parallel()
 	e := fixture.NewProduction(t)
@@ -190,13 +191,18 @@ func (h *history) faults(t *testing.T) []fault {
 	}
 }
 
-// wantFresh waits until all kinds of requests at both instances are allowed, or refused.
+// wantFresh checks that all kinds of requests are allowed, or refused, at the instance that has acted, and
+// waits until they are at the other one.
 func (h *history) wantFresh(t *testing.T, what string, a authority, allowed bool) {
 	t.Helper()
-	for i, p := range append([]probe{decide}, a.also...) {
-		for _, at := range []*fixture.Service{h.one, h.other} {
-			fixture.AwaitFresh(t, fmt.Sprintf("%s, probe %d", what, i), func() bool { return isAnswer(p(at, a.bearer()), allowed) })
+	probes := append([]probe{decide}, a.also...)
+	for i, p := range probes {
+		if status := p(h.one, a.bearer()); !isAnswer(status, allowed) {
+			t.Errorf("%s, probe %d, where it was done: %d, allowed %t", what, i, status, allowed)
 		}
+	}
+	for i, p := range probes {
+		fixture.AwaitFresh(t, fmt.Sprintf("%s, probe %d", what, i), func() bool { return isAnswer(p(h.other, a.bearer()), allowed) })
 	}
 }
 
