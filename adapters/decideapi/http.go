@@ -115,7 +115,8 @@ func (w *Web) decideForwarded(c *fiber.Ctx) error {
 // isPreflight reports whether a request is what browsers ask, without a token, before they call. It has no
 // body; what has a type has one that the proxy does not send.
 func isPreflight(c *fiber.Ctx, r *request) bool {
-	return r.call.Method == http.MethodOptions && len(r.call.Body) == 0 && len(contentTypes(c.Request().Header.RawHeaders())) == 0
+	h := headerReader{c: c}
+	return r.call.Method == http.MethodOptions && len(r.call.Body) == 0 && len(h.all(fiber.HeaderContentType)) == 0
 }
 
 // admittedKey is the key under which a request has that its caller is admitted.
@@ -190,19 +191,17 @@ func (r *headerReader) one(name string) string {
 	return strings.Join(all, ",")
 }
 
-// all returns the values of a header, which outlive the request.
+// all returns the values of a header, which outlive the request. The server library keeps the last
+// Content-Type only, and a tool server may take the first.
 func (r *headerReader) all(name string) (values []string) {
-	for _, v := range r.c.Request().Header.PeekAll(name) {
-		values = append(values, string(v))
+	if name != fiber.HeaderContentType {
+		for _, v := range r.c.Request().Header.PeekAll(name) {
+			values = append(values, string(v))
+		}
+		return values
 	}
-	return values
-}
-
-// contentTypes returns the values of the header Content-Type, of which the server library keeps the last.
-// A tool server may take the first.
-func contentTypes(raw []byte) (values []string) {
-	for line := range bytes.Lines(raw) {
-		if name, value, _ := bytes.Cut(line, []byte(":")); strings.EqualFold(string(name), fiber.HeaderContentType) {
+	for line := range bytes.Lines(r.c.Request().Header.RawHeaders()) {
+		if is, value, _ := bytes.Cut(line, []byte(":")); strings.EqualFold(string(is), name) {
 			values = append(values, strings.TrimSpace(string(value)))
 		}
 	}
@@ -244,7 +243,7 @@ func (w *Web) readForwarded(c *fiber.Ctx) (*request, error) {
 	}
 	r.call = access.Request{
 		Method: h.required(method), Body: c.Request().Body(),
-		Coded:        !access.IsPlainType(contentTypes(c.Request().Header.RawHeaders())...) || !access.IsPlainCoding(h.all(fiber.HeaderContentEncoding)...),
+		Coded:        !access.IsPlainType(h.all(fiber.HeaderContentType)...) || !access.IsPlainCoding(h.all(fiber.HeaderContentEncoding)...),
 		Upgrades:     len(h.all(fiber.HeaderUpgrade)) > 0,
 		HeaderMethod: strings.Join(h.all("Mcp-Method"), ","), HeaderName: strings.Join(h.all("Mcp-Name"), ","),
 	}

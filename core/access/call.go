@@ -61,16 +61,18 @@ func NewCall(method, name string) Call {
 	case strings.HasPrefix(method, "resources/"):
 		c.Class = Resources
 	}
-	if c.Class == CallsTools && !isPlainTool(name) {
+	if c.Class == CallsTools && !isPlainText(name, ' ', utf8.MaxRune) {
 		c.Problem = Unreadable
 	}
 	return c
 }
 
-// isPlainTool reports whether no server takes the name of a tool for another one, as one does that ends
-// texts at a NUL. U+FFFD is in place of half a surrogate pair, which others keep.
-func isPlainTool(name string) bool {
-	return name != "" && !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == utf8.RuneError })
+// isPlainText reports whether no server takes a text, of characters in a range, for another one, as one does
+// that ends texts at a NUL. U+FFFD is in place of half a surrogate pair, which others keep.
+func isPlainText(text string, from, to rune) bool {
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+		return r < from || r > to || r == 0x7f || r == utf8.RuneError
+	})
 }
 
 // CallOf returns the call of a method with its parameters, of which it takes the one that the method is
@@ -206,12 +208,7 @@ func isPlainMethod(method string) bool {
 	if strings.ContainsFunc(method, func(r rune) bool { return 'A' <= r && r <= 'Z' }) {
 		return slices.Contains(mixedMethods, method)
 	}
-	return method != "" && isPrintable([]byte(method))
-}
-
-// isPrintable reports whether a text is ASCII without spaces and controls.
-func isPrintable(text []byte) bool {
-	return !slices.ContainsFunc(text, func(c byte) bool { return c <= ' ' || c >= 0x7f })
+	return isPlainText(method, '!', '~')
 }
 
 // IsPlainType reports whether the values of the header Content-Type let every reader decode a body as
@@ -311,7 +308,7 @@ func (m *message) wanted(at level, name []byte) string {
 		}
 		m.broken = m.broken || len(name) == len(one) && strings.EqualFold(one, string(name))
 	}
-	m.broken = m.broken || at != elsewhere && !isPrintable(name)
+	m.broken = m.broken || at != elsewhere && len(name) > 0 && !isPlainText(string(name), '!', '~')
 	return ""
 }
 

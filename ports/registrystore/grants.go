@@ -18,11 +18,8 @@ type Grants interface {
 	Remove(ctx context.Context, g registry.GrantRecord) error
 	// Of returns the grants of a holder, each once, ordered by action, then pattern.
 	Of(ctx context.Context, holder registry.Holder) ([]registry.Grant, error)
-	// List returns at most limit grants after the given one, each once, ordered by holder, action and
-	// pattern. The zero grant starts at the beginning.
-	List(ctx context.Context, after registry.Grant, limit int) ([]registry.Grant, error)
-	// Records returns the grants that a query selects as they are stored, in the order of List, and
-	// then of their providers, those without one first.
+	// Records returns the grants that a query selects as they are stored, ordered by holder, action,
+	// pattern and provider, those without one first.
 	Records(ctx context.Context, q GrantQuery) ([]registry.GrantRecord, error)
 	// Manage stores the owner of the file that manages the grant without a provider, or returns
 	// fault.NotFound.
@@ -31,9 +28,8 @@ type Grants interface {
 
 // GrantQuery selects grants. Zero fields do not narrow it.
 type GrantQuery struct {
-	ID     registry.GrantID
-	Holder registry.Holder
-	// Holders are the only ones whose grants are selected; none for all.
+	ID registry.GrantID
+	// Holders are the only ones whose grants are selected; empty for all.
 	Holders []registry.Holder
 	After   registry.GrantRecord
 	// ManagedBy is the owner of the file or the provider that manages the grants.

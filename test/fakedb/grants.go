@@ -34,14 +34,8 @@ func (s *Grants) Remove(ctx context.Context, g registry.GrantRecord) error {
 
 // Of implements [registrystore.Grants].
 func (s *Grants) Of(ctx context.Context, holder registry.Holder) ([]registry.Grant, error) {
-	records, err := s.Records(ctx, registrystore.GrantQuery{Holder: holder})
+	records, err := s.Records(ctx, registrystore.GrantQuery{Holders: []registry.Holder{holder}})
 	return grantsOf(records), err
-}
-
-// List implements [registrystore.Grants].
-func (s *Grants) List(ctx context.Context, after registry.Grant, limit int) ([]registry.Grant, error) {
-	records, err := s.Records(ctx, registrystore.GrantQuery{})
-	return first(slices.DeleteFunc(grantsOf(records), func(g registry.Grant) bool { return compareGrants(g, after) <= 0 }), limit), err
 }
 
 func grantsOf(records []registry.GrantRecord) (grants []registry.Grant) {
@@ -54,7 +48,7 @@ func grantsOf(records []registry.GrantRecord) (grants []registry.Grant) {
 // Records implements [registrystore.Grants].
 func (s *Grants) Records(ctx context.Context, q registrystore.GrantQuery) ([]registry.GrantRecord, error) {
 	found, err := s.list(ctx, func(r registry.GrantRecord) bool {
-		return compareRecords(r, q.After) > 0 && (q.Holder == "" || r.Holder == q.Holder) &&
+		return compareRecords(r, q.After) > 0 &&
 			(len(q.Holders) == 0 || slices.Contains(q.Holders, r.Holder)) &&
 			(q.ID == "" || r.ID == q.ID) && (q.ManagedBy == "" || r.ManagedBy == q.ManagedBy)
 	}, compareRecords)

@@ -1,9 +1,6 @@
 package settings
 
 import (
-	"errors"
-	"time"
-
 	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
@@ -31,24 +28,11 @@ func (s *Settings) accessBindings() []binding {
 			"what becomes of a call whose caller is not in memory while the database is away: deny or allow").
 			as("text", oneOf(&c.AwayAllows, "allow", "deny")),
 		s.bind(&c.StaleMax, "DECIDE_STALE_MAX", "5m",
-			"while rules and listings cannot be read, how old those may be by which calls are decided, 1s to 720h; then DECIDE_AWAY decides").
-			as("a duration, for example 30s, 5m or 1h", staleMax(&c.StaleMax)),
+			"while rules and listings cannot be read, how old those may be by which calls are decided, 1s to 720h; then DECIDE_AWAY decides"),
 		s.bind(&s.Proxies.On, "DECIDE", "off", "whether proxies may ask for decisions about calls: off or on").
 			as("text", oneOf(&s.Proxies.On, "on", "off")),
 		s.bind(&c.LogsAll, "DECIDE_LOG", "denied",
 			"denied: denials and challenges are in the audit log; all: every decision is also a line of the log").
 			as("text", oneOf(&c.LogsAll, "all", "denied")),
-	}
-}
-
-// staleMax returns a function that sets a field to a time for which what is known counts.
-func staleMax(field *time.Duration) func(string) error {
-	return func(text string) error {
-		d, err := time.ParseDuration(text)
-		if err != nil || d < time.Second || d > 30*24*time.Hour {
-			return errors.New("must be 1s to 720h")
-		}
-		*field = d
-		return nil
 	}
 }

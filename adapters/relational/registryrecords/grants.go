@@ -30,23 +30,16 @@ func (s *grantStore) Remove(ctx context.Context, g registry.GrantRecord) error {
 }
 
 func (s *grantStore) Of(ctx context.Context, holder registry.Holder) ([]registry.Grant, error) {
-	return s.queryGrants(ctx, `SELECT DISTINCT holder, action, pattern FROM grants WHERE holder = ?
-		ORDER BY action, pattern`, string(holder))
-}
-
-func (s *grantStore) List(ctx context.Context, after registry.Grant, limit int) ([]registry.Grant, error) {
-	return s.queryGrants(ctx, `SELECT DISTINCT holder, action, pattern FROM grants
-		WHERE (holder, action, pattern) > (?, ?, ?) ORDER BY holder, action, pattern LIMIT ?`, string(after.Holder), string(after.Action),
-		after.Pattern.String(), limit)
+	return database.CollectAll(ctx, s.db, database.Query{
+		Text: "SELECT DISTINCT holder, action, pattern FROM grants WHERE holder = ? ORDER BY action, pattern",
+		Args: []any{string(holder)},
+	}, func(row *sql.Rows) (g registry.Grant, err error) { return g, scanGrant(row, &g) })
 }
 
 func (s *grantStore) Records(ctx context.Context, q registrystore.GrantQuery) ([]registry.GrantRecord, error) {
 	var c condition
 	if q.ID != "" {
 		c = c.and("id = ?", string(q.ID))
-	}
-	if q.Holder != "" {
-		c = c.and("holder = ?", string(q.Holder))
 	}
 	if len(q.Holders) > 0 {
 		c = c.and("holder IN (?)", bun.List(q.Holders))
@@ -59,7 +52,7 @@ func (s *grantStore) Records(ctx context.Context, q registrystore.GrantQuery) ([
 			q.After.Pattern.String(), q.After.Provider())
 	}
 	find := database.Query{
-		Text: "SELECT id, managed_by, holder, action, pattern FROM grants" + c.where() +
+		Text: "SELECT holder, action, pattern, id, managed_by FROM grants" + c.where() +
 			" ORDER BY holder, action, pattern, provider",
 		Args: c.args,
 	}
@@ -68,12 +61,7 @@ func (s *grantStore) Records(ctx context.Context, q registrystore.GrantQuery) ([
 		find.Args = append(find.Args, q.Limit)
 	}
 	return database.CollectAll(ctx, s.db, find, func(row *sql.Rows) (r registry.GrantRecord, err error) {
-		var holder, action, pattern string
-		if err := row.Scan(&r.ID, &r.ManagedBy, &holder, &action, &pattern); err != nil {
-			return r, err
-		}
-		r.Grant, err = grantOf(holder, action, pattern)
-		return r, err
+		return r, scanGrant(row, &r.Grant, &r.ID, &r.ManagedBy)
 	})
 }
 
@@ -82,19 +70,14 @@ func (s *grantStore) Manage(ctx context.Context, g registry.Grant, by string) er
 		string(g.Holder), string(g.Action), g.Pattern.String(), ""))
 }
 
-func (s *grantStore) queryGrants(ctx context.Context, text string, args ...any) ([]registry.Grant, error) {
-	return database.CollectAll(ctx, s.db, database.Query{Text: text, Args: args},
-		func(row *sql.Rows) (registry.Grant, error) {
-			var holder, action, pattern string
-			if err := row.Scan(&holder, &action, &pattern); err != nil {
-				return registry.Grant{}, err
-			}
-			return grantOf(holder, action, pattern)
-		})
-}
-
-func grantOf(holder, action, pattern string) (registry.Grant, error) {
-	a, noAction := registry.ParseAction(action)
-	p, noPattern := registry.ParsePattern(pattern)
-	return registry.Grant{Holder: registry.Holder(holder), Action: a, Pattern: p}, checkRow(noAction, noPattern)
+// scanGrant reads a grant, and the columns after it.
+func scanGrant(row *sql.Rows, g *registry.Grant, more ...any) error {
+	var action, pattern string
+	if err := row.Scan(append([]any{&g.Holder, &action, &pattern}, more...)...); err != nil {
+		return err
+	}
+	var noAction, noPattern error
+	g.Action, noAction = registry.ParseAction(action)
+	g.Pattern, noPattern = registry.ParsePattern(pattern)
+	return checkRow(noAction, noPattern)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
@@ -71,7 +72,7 @@ func (a *API) describeCaller(ctx context.Context, who authority.Caller) (me meRe
 		}
 		me.ID, me.Email, me.Name = string(account.ID), string(account.Email), account.Name
 	}
-	grants, err := a.use.Grants.Records(ctx, registrystore.GrantQuery{Holder: holder})
+	grants, err := a.use.Grants.Records(ctx, registrystore.GrantQuery{Holders: []registry.Holder{holder}})
 	me.Grants = make([]grantResponse, len(grants))
 	for i := range grants {
 		me.Grants[i] = newGrantResponse(&grants[i])

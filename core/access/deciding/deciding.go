@@ -5,6 +5,7 @@ package deciding
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"time"
 
@@ -34,6 +35,14 @@ type Config struct {
 	StaleMax time.Duration
 	// LogsAll logs every decision.
 	LogsAll bool
+}
+
+// Validate returns an error that begins with the name of a field that is out of range.
+func (c Config) Validate() error {
+	if c.StaleMax < time.Second || c.StaleMax > 30*24*time.Hour {
+		return fmt.Errorf("StaleMax: %v is not in the range 1s to 720h", c.StaleMax)
+	}
+	return nil
 }
 
 // Count counts a decision. It is called in parallel.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
@@ -77,31 +78,17 @@ func (p *Provider) hasAudience(audience []string) bool {
 // end. Other audiences stay as they are.
 func canonicalAudience(a string) string {
 	scheme, rest, _ := strings.Cut(a, "://")
-	port := map[string]string{"https": ":443", "http": ":80"}[lowerASCII(scheme)]
-	if port == "" {
-		return a
-	}
 	end := strings.IndexAny(rest+"/", `/?#\`)
-	host, path := strings.TrimSuffix(lowerASCII(rest[:end]), port), rest[end:]
-	if host == "" || strings.Contains(host, "@") {
+	isOther := func(r rune) bool { return r == '@' || r > unicode.MaxASCII } // the sign for Kelvin has a lower case in ASCII
+	port := map[string]string{"https": ":443", "http": ":80"}[strings.ToLower(scheme)]
+	host, path := strings.TrimSuffix(strings.ToLower(rest[:end]), port), rest[end:]
+	if port == "" || host == "" || strings.ContainsFunc(rest[:end], isOther) {
 		return a
 	}
 	if end = strings.IndexAny(path, "?#"); end < 0 {
 		end = len(path)
 	}
-	return lowerASCII(scheme) + "://" + host + strings.TrimSuffix(path[:end], "/") + path[end:]
-}
-
-// lowerASCII returns a text with its ASCII letters in lower case. Some others have a lower case in ASCII,
-// for example the sign for Kelvin.
-func lowerASCII(s string) string {
-	b := []byte(s)
-	for i, c := range b {
-		if 'A' <= c && c <= 'Z' {
-			b[i] = c + 'a' - 'A'
-		}
-	}
-	return string(b)
+	return strings.ToLower(scheme) + "://" + host + strings.TrimSuffix(path[:end], "/") + path[end:]
 }
 
 // checkAccess returns the error of Reject unless the claims are those of an access token that is valid

@@ -56,7 +56,7 @@ func (o *GrantOperator) Create(ctx context.Context, g registry.GrantRecord) (reg
 			if err := o.ports.Recorder.RecordChanges(ctx, newGrantChange("grant_add", g.Grant)); err != nil {
 				return registry.GrantRecord{}, err
 			}
-			held, err := o.ports.Grants.Records(ctx, registrystore.GrantQuery{Holder: g.Holder})
+			held, err := o.ports.Grants.Records(ctx, registrystore.GrantQuery{Holders: []registry.Holder{g.Holder}})
 			if stored := registry.FindIn(held, func(r *registry.GrantRecord) bool { return r.Grant == g.Grant }); stored != nil {
 				return *stored, err
 			}
@@ -99,10 +99,18 @@ func (o *GrantOperator) RemoveByID(
 		if err == nil {
 			err = check.Permit(&g)
 		}
+		if err == nil {
+			err = g.CheckByHand()
+		}
 		if err != nil {
 			return err
 		}
-		return o.remove(ctx, &g)
+		return authstore.KeepOperator(ctx, o.ports.Operators, func(ctx context.Context) error {
+			if err := o.ports.Grants.Remove(ctx, g); err != nil {
+				return err
+			}
+			return o.ports.Recorder.RecordChanges(ctx, newGrantChange("grant_remove", g.Grant))
+		})
 	})
 }
 
@@ -112,31 +120,15 @@ func (o *GrantOperator) RemoveByID(
 // fails, and the error of check.
 func (o *GrantOperator) Remove(ctx context.Context, g registry.Grant, check registry.Check[registry.GrantRecord]) error {
 	return o.ports.Transactions.Atomically(transaction.Exclusive(ctx), func(ctx context.Context) error {
-		held, err := o.ports.Grants.Records(ctx, registrystore.GrantQuery{Holder: g.Holder})
-		if err != nil {
-			return err
-		}
+		held, err := o.ports.Grants.Records(ctx, registrystore.GrantQuery{Holders: []registry.Holder{g.Holder}})
 		r := registry.FindIn(held, func(r *registry.GrantRecord) bool { return r.Grant == g }) // one by hand is first
-		if r == nil {
-			return fault.New(fault.NotFound, "there is no grant like this")
-		}
-		if err := check.Permit(r); err != nil {
-			return err
-		}
-		return o.remove(ctx, r)
-	})
-}
-
-func (o *GrantOperator) remove(ctx context.Context, r *registry.GrantRecord) error {
-	return authstore.KeepOperator(ctx, o.ports.Operators, func(ctx context.Context) error {
-		err := r.CheckByHand()
-		if err == nil {
-			err = o.ports.Grants.Remove(ctx, *r)
+		if err == nil && r == nil {
+			err = fault.New(fault.NotFound, "there is no grant like this")
 		}
 		if err != nil {
 			return err
 		}
-		return o.ports.Recorder.RecordChanges(ctx, newGrantChange("grant_remove", r.Grant))
+		return o.RemoveByID(ctx, r.ID, check)
 	})
 }
 

@@ -20,7 +20,7 @@ type Replaced struct {
 func (o *GrantOperator) Replace(
 	ctx context.Context, holder registry.Holder, origin string, wanted []registry.Grant,
 ) (done Replaced, err error) {
-	held, err := o.ports.Grants.Records(ctx, registrystore.GrantQuery{Holder: holder})
+	held, err := o.ports.Grants.Records(ctx, registrystore.GrantQuery{Holders: []registry.Holder{holder}})
 	if err != nil {
 		return done, err
 	}

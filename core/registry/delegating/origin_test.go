@@ -39,7 +39,7 @@ func TestGrantsOfAnOrigin(t *testing.T) {
 		return done
 	}
 	held := func() (all []string) {
-		records, err := store.Records(t.Context(), registrystore.GrantQuery{Holder: ada})
+		records, err := store.Records(t.Context(), registrystore.GrantQuery{Holders: []registry.Holder{ada}})
 		must.Succeed(t, err)
 		for _, r := range records {
 			all = append(all, string(r.Action)+" "+r.Origin())

@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 // Options are the settings of one read of another registry.
@@ -172,16 +173,17 @@ func (o *Operator) read(ctx context.Context, m mirror.Mirror, options Options) (
 // protection returns which names mirrors may not take now.
 func (o *Operator) protection(ctx context.Context) (mirror.Protection, error) {
 	var all []registry.Grant
-	var after registry.Grant
-	for {
-		page, err := o.ports.Grants.List(ctx, after, grantsAtOnce)
+	for next := (registrystore.GrantQuery{Limit: grantsAtOnce}); ; {
+		page, err := o.ports.Grants.Records(ctx, next)
 		if err != nil {
 			return mirror.Protection{}, err
 		}
 		if len(page) == 0 {
 			return mirror.NewProtection(o.config.Reserved, all), nil
 		}
-		all, after = append(all, page...), page[len(page)-1]
+		for _, next.After = range page {
+			all = append(all, next.After.Grant)
+		}
 	}
 }
 

@@ -92,12 +92,13 @@ func (r *Reminder) NotifyAll(ctx context.Context) error {
 	}
 	var reviewer registry.Holder
 	var patterns []registry.Pattern
-	for after := (registry.Grant{}); ; {
-		grants, err := r.ports.Grants.List(ctx, after, grantBatch)
+	for next := (registrystore.GrantQuery{Limit: grantBatch}); ; {
+		grants, err := r.ports.Grants.Records(ctx, next)
 		if err != nil {
 			return err
 		}
 		for _, g := range grants { // ordered by holder
+			next.After = g
 			if g.Action != registry.ActionReview {
 				continue
 			}
@@ -112,7 +113,6 @@ func (r *Reminder) NotifyAll(ctx context.Context) error {
 		if len(grants) < grantBatch {
 			return r.notify(ctx, reviewer, patterns)
 		}
-		after = grants[len(grants)-1]
 	}
 }
 

@@ -143,7 +143,7 @@ func keepsGrantRecords(t *testing.T, s registrystore.Grants) {
 	if len(all) != len(want) || len(ids) != len(want) {
 		t.Errorf("%d records with %d IDs, want %d", len(all), len(ids), len(want))
 	}
-	if of := grantRecords(t, s, registrystore.GrantQuery{Holder: "a"}); !slices.Equal(of, all[1:7]) {
+	if of := grantRecords(t, s, registrystore.GrantQuery{Holders: []registry.Holder{"a"}}); !slices.Equal(of, all[1:7]) {
 		t.Errorf("those of a are %v", of)
 	}
 	of := grantRecords(t, s, registrystore.GrantQuery{Holders: []registry.Holder{"a", want[len(want)-1].Holder, "no one"}})
@@ -176,7 +176,7 @@ func keepsGrantsByOrigin(t *testing.T, s registrystore.Grants) {
 		var got []string
 		var after registry.GrantRecord
 		for {
-			page := grantRecords(t, s, registrystore.GrantQuery{Holder: "a", After: after, Limit: 1})
+			page := grantRecords(t, s, registrystore.GrantQuery{Holders: []registry.Holder{"a"}, After: after, Limit: 1})
 			if len(page) == 0 {
 				break
 			}
@@ -187,9 +187,6 @@ func keepsGrantsByOrigin(t *testing.T, s registrystore.Grants) {
 			t.Errorf("%s, the managers are %q, want %q and the other grant", when, got, managers)
 		}
 		wantGrantsOf(t, s, "a", g, other)
-		if all := listGrants(t, s, registry.Grant{}, 2); !slices.Equal(all, []registry.Grant{g, other}) {
-			t.Errorf("%s, listed are %v", when, all)
-		}
 	}
 	want("at first", "", "provider:a", "provider:b")
 	if err := s.Manage(t.Context(), g, "platform"); err != nil {
@@ -247,7 +244,7 @@ func grantsHeedCancel(t *testing.T, s registrystore.Grants) {
 	cancel()
 	g := newGrant(t, "a", registry.ActionEdit, "*")
 	_, ofErr := s.Of(ctx, "a")
-	_, listErr := s.List(ctx, registry.Grant{}, 10)
+	_, listErr := s.Records(ctx, registrystore.GrantQuery{})
 	for call, err := range map[string]error{
 		"add": s.Add(ctx, byHand(g)), "remove": s.Remove(ctx, byHand(g)), "of": ofErr, "list": listErr,
 	} {
@@ -280,9 +277,9 @@ func addGrants(t *testing.T, s registrystore.Grants, grants ...registry.Grant) {
 
 func listGrants(t *testing.T, s registrystore.Grants, after registry.Grant, limit int) []registry.Grant {
 	t.Helper()
-	got, err := s.List(t.Context(), after, limit)
-	if err != nil {
-		t.Fatal(err)
+	var got []registry.Grant
+	for _, r := range grantRecords(t, s, registrystore.GrantQuery{After: byHand(after), Limit: limit}) {
+		got = append(got, r.Grant)
 	}
 	return got
 }

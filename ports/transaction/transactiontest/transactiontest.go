@@ -181,7 +181,7 @@ func runsInParallel(t *testing.T, o Opened) {
 		})
 	}
 	all.Wait()
-	got, err := o.Grants.List(t.Context(), registry.Grant{}, 1000)
+	got, err := o.Grants.Records(t.Context(), registrystore.GrantQuery{})
 	if err != nil || len(got) != 2*writers*rounds {
 		t.Errorf("%d grants are stored, want %d (%v)", len(got), 2*writers*rounds, err)
 	}
@@ -195,7 +195,7 @@ func runsInTurn(t *testing.T, o Opened) {
 	for range writers {
 		all.Go(func() {
 			err := o.Runner.Atomically(transaction.Exclusive(t.Context()), func(ctx context.Context) error {
-				stored, err := o.Grants.List(ctx, registry.Grant{}, 2*writers)
+				stored, err := o.Grants.Records(ctx, registrystore.GrantQuery{})
 				return errors.Join(err, o.Grants.Add(ctx, grant(fmt.Sprintf("%02d", len(stored)))))
 			})
 			if err != nil {
@@ -220,7 +220,7 @@ func grant(holder string) registry.GrantRecord {
 // wantHolders checks the holders of the stored grants.
 func wantHolders(t *testing.T, o Opened, holders ...registry.Holder) {
 	t.Helper()
-	got, err := o.Grants.List(t.Context(), registry.Grant{}, 100)
+	got, err := o.Grants.Records(t.Context(), registrystore.GrantQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,14 +23,15 @@ var personPage = site.NewPage(templates, "templates/person.html")
 // profileInputs are the fields of a person that an operator changes.
 var profileInputs = []site.Input{
 	{Name: "name", Label: "Name", Required: true},
-	{Name: "phone", Label: "Telephone", Kind: "tel", Hint: "An international number, for example +4930123456, or empty."},
+	{Name: "phone", Label: "Telephone", Kind: "tel", Hint: "Such as +4930123456, or empty. The person confirms it on the account page."},
 }
 
 func (p *Pages) mountPerson(r fiber.Router) {
 	p.open(r, personPath, p.person)
 	p.site.Post(r, personPath, 0, p.act("Save this person", p.changeProfile, p.person))
-	p.site.Post(r, personPath+"/grants", 1, p.act("Add this grant", p.addPersonGrant, p.person))
-	p.site.Post(r, personPath+"/grants/remove", 2, p.act("Remove this grant", p.removePersonGrant, nil))
+	add, remove := p.changePersonGrant("granted", p.ports.GrantChanges.Add), p.changePersonGrant("revoked", p.removeByHand)
+	p.site.Post(r, personPath+"/grants", 1, p.act("Add this grant", add, p.person))
+	p.site.Post(r, personPath+"/grants/remove", 2, p.act("Remove this grant", remove, nil))
 	for _, a := range p.personActs() {
 		p.site.Post(r, personPath+"/"+a.Path, 1, p.act(a.Title, func(ctx context.Context, v *site.Visit) error {
 			email, err := pathEmail(v)
@@ -184,7 +185,8 @@ func (p *Pages) readPerson(ctx context.Context, v *site.Visit) (personView, erro
 		return personView{}, err
 	}
 	view := personView{personRow: newPersonRow(found)}
-	view.Records, err = p.ports.Grants.Records(ctx, registrystore.GrantQuery{Holder: registry.Holder(a.ID)})
+	held := registrystore.GrantQuery{Holders: []registry.Holder{registry.Holder(a.ID)}}
+	view.Records, err = p.ports.Grants.Records(ctx, held)
 	if err == nil {
 		view.Linked, err = p.ports.Providers.Identities(ctx, a.ID)
 	}
@@ -231,29 +233,21 @@ func (p *Pages) changeProfile(ctx context.Context, v *site.Visit) error {
 	return done(v, err, personAddress(email), "saved")
 }
 
-func (p *Pages) addPersonGrant(ctx context.Context, v *site.Visit) error {
-	return p.changePersonGrant(ctx, v, "granted", p.ports.GrantChanges.Add)
-}
-
-func (p *Pages) removePersonGrant(ctx context.Context, v *site.Visit) error {
-	return p.changePersonGrant(ctx, v, "revoked", p.removeByHand)
-}
-
 // changePersonGrant does something with the grant of the person in the path that a form describes.
-func (p *Pages) changePersonGrant(
-	ctx context.Context, v *site.Visit, notice string, do func(context.Context, registry.Grant) error,
-) error {
-	email, err := pathEmail(v)
-	if err != nil {
-		return err
+func (p *Pages) changePersonGrant(notice string, do func(context.Context, registry.Grant) error) handler {
+	return func(ctx context.Context, v *site.Visit) error {
+		email, err := pathEmail(v)
+		if err != nil {
+			return err
+		}
+		a, err := p.ports.People.ByEmail(ctx, email)
+		if err != nil {
+			return err
+		}
+		g, err := registry.ParseGrant(registry.Holder(a.ID), v.Form.Get("action"), v.Trimmed("resource"))
+		if err == nil {
+			err = do(ctx, g)
+		}
+		return done(v, err, personAddress(email), notice)
 	}
-	a, err := p.ports.People.ByEmail(ctx, email)
-	if err != nil {
-		return err
-	}
-	g, err := registry.ParseGrant(registry.Holder(a.ID), v.Form.Get("action"), v.Trimmed("resource"))
-	if err == nil {
-		err = do(ctx, g)
-	}
-	return done(v, err, personAddress(email), notice)
 }

@@ -91,7 +91,8 @@ func (p *Pages) service(ctx context.Context, v *site.Visit, problems site.Proble
 	}
 	setConflict(v, problems, a.ManagedBy)
 	page := serviceView{Account: a, Path: servicesPath + "/" + string(a.Name)}
-	if page.Grants, err = p.ports.Grants.Records(ctx, registrystore.GrantQuery{Holder: a.Name.Holder()}); err != nil {
+	held := registrystore.GrantQuery{Holders: []registry.Holder{a.Name.Holder()}}
+	if page.Grants, err = p.ports.Grants.Records(ctx, held); err != nil {
 		return err
 	}
 	if page.List, err = tokenlist.Read(
