@@ -33,6 +33,7 @@ type Account struct {
 	Email        Email
 	Name         string
 	Phone        string // E.164; optional
+	PhonePending bool   // an operator has set the number, and the person has entered no code of it yet
 	PasswordHash PasswordHash
 	Replaced     ReplacedPassword
 	State        AccountState

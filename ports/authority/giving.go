@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/scope"
 )
 
@@ -21,20 +22,21 @@ func Giver(ctx context.Context) Caller {
 	return who
 }
 
-// scopesOf are the scopes that tokens need for the actions of grants that they give.
-var scopesOf = map[string]scope.Scope{"publish": scope.Publish, "edit": scope.Edit, "review": scope.Review}
-
 // CheckGiven returns fault.Forbidden if the caller of GivenBy acts by a token that must not give a grant
 // for an action: operate never, and others only if the token has their scope. Sessions at FULL_TRUST and
 // the operator commands give every grant.
 func CheckGiven(ctx context.Context, action string) error {
-	who := Giver(ctx)
-	if _, ok := who.Token(); !ok {
-		return nil
+	needed := actionScope(registry.Action(action))
+	if needed == scope.Admin {
+		return RefuseToken(ctx, "give the grant "+action)
 	}
-	needed, ok := scopesOf[action]
-	if !ok {
-		return fault.Newf(fault.Forbidden, "a token cannot give the grant %s: sign in", action)
+	return Giver(ctx).RequireScope(needed)
+}
+
+// RefuseToken returns fault.Forbidden if the caller of GivenBy acts by a token, for what tokens cannot do.
+func RefuseToken(ctx context.Context, do string) error {
+	if _, ok := Giver(ctx).Token(); ok {
+		return fault.Newf(fault.Forbidden, "a token cannot %s: sign in", do)
 	}
-	return who.RequireScope(needed)
+	return nil
 }

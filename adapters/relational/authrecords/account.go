@@ -27,6 +27,7 @@ type accountRow struct {
 	Email        auth.Email        `bun:"email"`
 	Name         string            `bun:"name"`
 	Phone        string            `bun:"phone"`
+	PhonePending bool              `bun:"phone_pending"`
 	PasswordHash auth.PasswordHash `bun:"password_hash"`
 	State        auth.AccountState `bun:"state"`
 	MFASecret    []byte            `bun:"mfa_secret"`
@@ -46,7 +47,8 @@ type accountRow struct {
 
 func newAccountRow(a auth.Account) *accountRow {
 	return &accountRow{
-		ID: a.ID, Email: a.Email, Name: a.Name, Phone: a.Phone, PasswordHash: a.PasswordHash, State: a.State,
+		ID: a.ID, Email: a.Email, Name: a.Name, Phone: a.Phone, PhonePending: a.PhonePending,
+		PasswordHash: a.PasswordHash, State: a.State,
 		MFASecret: nilToEmpty(a.MFA.Secret), MFAActive: a.MFA.Active, MFALastStep: a.MFA.LastStep,
 		MFARecovery: a.MFA.Recovery, MFAEnrolled: database.NewInstant(a.MFA.Enrolment.At),
 		MFAEnroller: a.MFA.Enrolment.SessionID, MFAName: a.MFA.Name, MFAMore: a.MFA.More,
@@ -58,7 +60,8 @@ func newAccountRow(a auth.Account) *accountRow {
 
 func (r *accountRow) toAccount() auth.Account {
 	return auth.Account{
-		ID: r.ID, Email: r.Email, Name: r.Name, Phone: r.Phone, PasswordHash: r.PasswordHash, State: r.State,
+		ID: r.ID, Email: r.Email, Name: r.Name, Phone: r.Phone, PhonePending: r.PhonePending,
+		PasswordHash: r.PasswordHash, State: r.State,
 		MFA: auth.MFA{
 			Secret: emptyToNil[auth.SealedSecret](r.MFASecret), Active: r.MFAActive, LastStep: r.MFALastStep,
 			Recovery: r.MFARecovery, Name: r.MFAName, More: r.MFAMore,

@@ -244,14 +244,14 @@ func (a *API) changePerson(q *request) act {
 	if q.body().Has("phone") || q.body().IsNull("phone") {
 		phone := q.body().OptionalText("phone")
 		q.check("phone", people.CheckPhone(phone))
-		profile.Phone = &phone
+		profile.Phone, profile.Sure = &phone, q.who.IsOperator() // a command at the database
 	}
 	q.action = profile.Action()
 	condition := conditionOf(q, newPersonResponse)
 	return func(ctx context.Context) (answer, error) {
 		p, err := find(ctx)
 		if err == nil && profile.Phone != nil && *profile.Phone != p.Phone {
-			err = a.refuseFactor(q)
+			err = authority.RefuseToken(ctx, "change a telephone number, to which codes are sent")
 		}
 		if err != nil {
 			return answer{}, err
@@ -268,14 +268,6 @@ func (a *API) changePerson(q *request) act {
 		}
 		return a.answerPerson(ctx, find)
 	}
-}
-
-// refuseFactor refuses tokens: a telephone number gets codes that raise sessions of the person.
-func (*API) refuseFactor(q *request) error {
-	if _, ok := q.who.Token(); ok {
-		return fault.New(fault.Forbidden, "a token cannot change a telephone number, to which codes are sent: sign in")
-	}
-	return nil
 }
 
 // actOnPerson returns the handler of an act that answers with the person.

@@ -181,6 +181,9 @@ func TestTokenGivesNoMoreThanItHas(t *testing.T) {
 			{"group": "devs", "action": g["action"], "resource": g["resource"]},
 		}}
 	}
+	ofDomain := func(client string) object {
+		return object{"issuer": "https://login.example", "clientId": client, "domains": []string{"example.org"}}
+	}
 	policy := object{"method": "github-oidc", "pattern": "com.example/*", "actions": []string{"publish"}, "subject": "repo:acme/tools:*"}
 	for _, c := range []struct {
 		name, method, path string
@@ -208,6 +211,12 @@ func TestTokenGivesNoMoreThanItHas(t *testing.T) {
 			evil["issuer"] = "https://evil.example"
 			return evil
 		}(), 403},
+		{"makes a provider with domains", "PUT", "/providers/p5", publisher, ofDomain("tollgate"), 403},
+		{"a session makes one", "PUT", "/providers/p5", session, ofDomain("tollgate"), 201},
+		{"keeps it", "PUT", "/providers/p5", publisher, ofDomain("tollgate"), 200},
+		{"changes it", "PUT", "/providers/p5", publisher, ofDomain("other"), 403},
+		{"takes its domains", "PUT", "/providers/p5", publisher, object{"issuer": "https://login.example", "clientId": "tollgate"}, 403},
+		{"gives one domains", "PUT", "/providers/p3", publisher, ofDomain("tollgate"), 403},
 		{"a session gives operate", "POST", "/grants", session, toBert(operate), 201},
 	} {
 		if a := s.do(t, c.method, c.path, c.body, c.caller...); a.Status != c.status {
@@ -221,6 +230,57 @@ func TestTokenGivesNoMoreThanItHas(t *testing.T) {
 		}
 		if got := decode(t, s.do(t, "POST", path, nil, session...).WantStatus(t, http.StatusOK)); got["url"] == nil {
 			t.Errorf("%s gives a session no link: %v", path, got)
+		}
+	}
+}
+
+// TestTokenAppliesNoMoreThanItHas has a token apply files that give what it must not give (contract A-92).
+// Nothing of a refused file is stored.
+func TestTokenAppliesNoMoreThanItHas(t *testing.T) {
+	s := openSite(t)
+	admin := bearer(s.ownToken(t, object{"name": "a", "scopes": []string{"admin:write"}}))
+	publisher := bearer(s.ownToken(t, object{"name": "p", "scopes": []string{"admin:write", "registry:publish"}}))
+	session := s.olga.Bearer()
+	const head = stateHead + "serviceAccounts: [{name: bot}]\n"
+	grant := func(action, resource string) string {
+		return head + "grants: [{service: bot, action: " + action + ", resource: '" + resource + "'}]\n"
+	}
+	provider := func(more string) string {
+		return stateHead + "providers: [{name: corp, issuer: 'https://login.example', clientId: tollgate" + more + "}]\n"
+	}
+	domains, byGroup := provider(", domains: [example.org]"), provider(", groupGrants: [{group: g, action: publish, resource: '*'}]")
+	policy := stateHead + "policies: [{method: dns, domain: example.com, pattern: 'com.example/*', actions: [publish]}]\n"
+	workload := stateHead + "serviceAccounts: [{name: ci, workloads: [{issuer: 'https://token.actions.githubusercontent.com', " +
+		"subject: 'repo:acme/x:*', audience: tollgate, scopes: ['registry:publish']}]}]\n"
+	for _, c := range []struct {
+		name   string
+		caller []string
+		file   string
+		status int
+	}{
+		{"gives operate", publisher, grant("operate", "*"), 403},
+		{"gives publish without the scope", admin, grant("publish", "*"), 403},
+		{"gives edit without the scope", publisher, grant("edit", "*"), 403},
+		{"makes a policy without the scope", admin, policy, 403},
+		{"gives a workload a scope", admin, workload, 403},
+		{"gives grants by groups without the scope", admin, byGroup, 403},
+		{"makes a provider with domains", publisher, domains, 403},
+		{"gives publish", publisher, grant("publish", "*"), 200},
+		{"gives grants by groups", publisher, byGroup, 200},
+		{"gives the provider domains", publisher, domains, 403},
+		{"a session gives them", session, domains, 200},
+		{"a file that changes nothing", admin, domains, 200},
+		{"takes the domains away", publisher, provider(""), 403},
+		{"keeps a grant that it could not give", admin, grant("publish", "*"), 200},
+		{"a session gives operate", session, grant("operate", "*"), 200},
+	} {
+		before := string(s.read(t, "/state").WantStatus(t, 200).Body)
+		header := append(append([]string{}, c.caller...), "Content-Type", "application/yaml")
+		if a := s.do(t, "POST", "/apply", c.file, header...); a.Status != c.status {
+			t.Errorf("%s: status %d, want %d: %s", c.name, a.Status, c.status, a.Body)
+		}
+		if after := string(s.read(t, "/state").WantStatus(t, 200).Body); c.status != 200 && after != before {
+			t.Errorf("%s: the state was\n%s\nand is\n%s", c.name, before, after)
 		}
 	}
 }

@@ -91,7 +91,7 @@ type Draft struct {
 // Put makes a provider, or replaces one, and reports whether it is new. One that is the same stays,
 // without an event. The file that manages it stays the same unless the draft has another. It returns
 // fault.Conflict if another provider has one of the domains, and for more than company.MaxProviders, and
-// the error of authority.CheckGiven for grants of groups.
+// the errors of authority.CheckGiven for grants of groups and of authority.RefuseToken for domains.
 func (s *Providers) Put(
 	ctx context.Context, d Draft, check func(*company.Provider) error,
 ) (stored company.Provider, created bool, err error) {
@@ -206,6 +206,11 @@ func (s *Providers) save(
 	if !differs {
 		p.Secret = before.Secret
 		return nil, nil
+	}
+	if len(p.Domains) > 0 || before != nil && len(before.Domains) > 0 { // it signs the people of the domains in
+		if err := authority.RefuseToken(ctx, "make or change a provider with domains"); err != nil {
+			return nil, err
+		}
 	}
 	if before != nil && (p.Issuer != before.Issuer || p.ClientID != before.ClientID) {
 		change.Details["sessionsInvalidated"] = audit.Number(len(ended))

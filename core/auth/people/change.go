@@ -1,6 +1,7 @@
 package people
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 
 // accountChange is a change of an account by an operator.
 type accountChange struct {
-	category  audit.Category
+	category  audit.Category // empty for audit.AccountChange
 	action    audit.Action
 	condition func(context.Context) error // called before alter; optional
 	alter     func(*auth.Account) error
@@ -30,42 +31,37 @@ type accountChange struct {
 // Lock prevents a person from signing in until Unlock. Active sessions stay. Every method of this
 // file returns fault.NotFound for an address without an account.
 func (s *Service) Lock(ctx context.Context, email auth.Email) error {
-	return s.changeAccount(ctx, email,
-		accountChange{category: audit.AccountChange, action: "lock", alter: func(a *auth.Account) error {
-			return changeState(a, auth.AccountLocked, auth.AccountActive)
-		}})
+	return s.changeAccount(ctx, email, accountChange{action: "lock", alter: toState(auth.AccountLocked, auth.AccountActive)})
 }
 
 // Unlock ends the lock of an operator and the locks caused by failed sign-ins.
 func (s *Service) Unlock(ctx context.Context, email auth.Email) error {
-	return s.changeAccount(ctx, email,
-		accountChange{category: audit.AccountChange, action: "unlock", after: s.liftLocks,
-			alter: func(a *auth.Account) error {
-				return changeState(a, auth.AccountActive, auth.AccountLocked)
-			}})
+	return s.changeAccount(ctx, email, accountChange{
+		action: "unlock", after: s.liftLocks, alter: toState(auth.AccountActive, auth.AccountLocked),
+	})
 }
 
 // Disable ends a person's sessions and disables the account. Sign-in then returns the errors of an
 // unknown person (contract A-13).
 func (s *Service) Disable(ctx context.Context, email auth.Email) error {
-	return s.changeAccount(ctx, email,
-		accountChange{category: audit.AccountChange, action: "disable", endReason: auth.EndDisabled, after: s.dropLinks,
-			alter: func(a *auth.Account) error {
-				a.State = auth.AccountDisabled
-				return nil
-			}})
+	disable := func(a *auth.Account) error {
+		a.State = auth.AccountDisabled
+		return nil
+	}
+	return s.changeAccount(ctx, email, accountChange{
+		action: "disable", endReason: auth.EndDisabled, after: s.dropLinks, alter: disable,
+	})
 }
 
 // Enable lets a disabled person sign in again. One who has no password yet is invited again.
 func (s *Service) Enable(ctx context.Context, email auth.Email) error {
-	return s.changeAccount(ctx, email,
-		accountChange{category: audit.AccountChange, action: "enable", alter: func(a *auth.Account) error {
-			if a.State == auth.AccountDisabled && a.PasswordHash == "" {
-				a.State = auth.AccountInvited
-				return nil
-			}
-			return changeState(a, auth.AccountActive, auth.AccountDisabled)
-		}})
+	return s.changeAccount(ctx, email, accountChange{action: "enable", alter: func(a *auth.Account) error {
+		if a.State == auth.AccountDisabled && a.PasswordHash == "" {
+			a.State = auth.AccountInvited
+			return nil
+		}
+		return toState(auth.AccountActive, auth.AccountDisabled)(a)
+	}})
 }
 
 // The bounds of BreakGlass.
@@ -82,22 +78,18 @@ func (s *Service) BreakGlass(ctx context.Context, email auth.Email, lasts time.D
 	}
 	until := s.ports.Clock.Now().Add(lasts)
 	return s.changeAccount(ctx, email, accountChange{
-		category: audit.AccountChange, action: "break_glass", alter: func(a *auth.Account) error {
+		action: "break_glass", alter: func(a *auth.Account) error {
 			a.AdmittedUntil = until
 			return nil
 		},
 	})
 }
 
-// SetPhone sets a person's telephone number; an empty one removes it.
-func (s *Service) SetPhone(ctx context.Context, email auth.Email, phone string) error {
-	return s.SetProfile(ctx, email, Profile{Phone: &phone})
-}
-
 // Profile is what SetProfile changes; nil fields stay.
 type Profile struct {
 	Name  *string // 1 to 200 characters
 	Phone *string // E.164; empty removes it
+	Sure  bool    // an operator at the shell says so: the number is a factor at once
 	// Condition is called in the transaction, before the change. It is optional.
 	Condition func(ctx context.Context) error
 }
@@ -110,11 +102,12 @@ func (p Profile) Action() audit.Action {
 	return "profile"
 }
 
-// SetProfile changes the name and the telephone number of a person. The error is fault.Invalid with
+// SetProfile changes the name and the telephone number of a person, which is no factor until the person
+// has entered a code that was sent to it (contract A-92). The error is fault.Invalid with
 // the field if one breaks a rule.
 func (s *Service) SetProfile(ctx context.Context, email auth.Email, p Profile) error {
 	var person auth.UserID // whose telephone number changes
-	change := accountChange{category: audit.AccountChange, action: p.Action(), condition: p.Condition, sparing: true}
+	change := accountChange{action: p.Action(), condition: p.Condition, sparing: true}
 	change.alter = func(a *auth.Account) (err error) {
 		if p.Name != nil {
 			if a.Name, err = ParseName(*p.Name); err != nil {
@@ -123,9 +116,9 @@ func (s *Service) SetProfile(ctx context.Context, email auth.Email, p Profile) e
 		}
 		if p.Phone != nil {
 			if a.Phone != *p.Phone {
-				person = a.ID
+				person, a.PhonePending = a.ID, true
 			}
-			a.Phone = *p.Phone
+			a.Phone, a.PhonePending = *p.Phone, a.PhonePending && *p.Phone != "" && !p.Sure
 			err = CheckPhone(a.Phone)
 		}
 		return err
@@ -166,14 +159,16 @@ func SetHash(a *auth.Account, hash auth.PasswordHash) {
 	}
 }
 
-// changeState sets the state of an account to to. It returns fault.Conflict if the state is neither
-// to nor from.
-func changeState(a *auth.Account, to, from auth.AccountState) error {
-	if a.State != to && a.State != from {
-		return fault.Newf(fault.Conflict, "the account is %s", a.State)
+// toState sets the state of an account to to. It returns fault.Conflict if the state is neither to nor
+// from.
+func toState(to, from auth.AccountState) func(*auth.Account) error {
+	return func(a *auth.Account) error {
+		if a.State != to && a.State != from {
+			return fault.Newf(fault.Conflict, "the account is %s", a.State)
+		}
+		a.State = to
+		return nil
 	}
-	a.State = to
-	return nil
 }
 
 // changeAccount applies a change to an account and writes an audit event, in one transaction. The
@@ -231,7 +226,7 @@ func (s *Service) alterAccount(
 		}
 	}
 	change := audit.Change{
-		Category: what.category, Action: what.action, Subject: audit.Subject(a.ID), ByOperator: true, Details: details,
+		Category: cmp.Or(what.category, audit.AccountChange), Action: what.action, Subject: audit.Subject(a.ID), ByOperator: true, Details: details,
 	}
 	if what.byPerson {
 		ctx = auditing.ByPerson(ctx, a.ID)

@@ -262,7 +262,8 @@ func TestProfile(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 			a, err := fx.service.ByEmail(t.Context(), anna)
-			if err != nil || a.Name != c.name || a.Phone != c.phone {
+			pending := c.want == 0 && c.phone != "" && c.phone != "+4930123456" // another number
+			if err != nil || a.Name != c.name || a.Phone != c.phone || a.PhonePending != pending {
 				t.Errorf("the account is %+v, %v", a, err)
 			}
 			found, _, err := fx.log.Search(t.Context(), authstore.AuditQuery{Limit: 1})

@@ -78,7 +78,7 @@ func TestCompanyRoutes(t *testing.T) {
 		if test.link {
 			fx.link(test.acr...)
 		}
-		routes, err := fx.service.Routes(ctx, user)
+		routes, err := fx.service.Routes(ctx, fx.getSession())
 		if err != nil || (routes[0].Method == auth.CompanySignIn) != test.want {
 			t.Errorf("%s: %v, error %v", name, routes, err)
 		}

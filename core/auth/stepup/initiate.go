@@ -26,7 +26,7 @@ func (s *Service) Initiate(ctx context.Context, session auth.Session, method aut
 	if err := trust.Require(session.TrustLevel, auth.Unverified); err != nil {
 		return Pending{}, err
 	}
-	route, err := s.findRoute(ctx, session.UserID, method)
+	route, err := s.findRoute(ctx, &session, method)
 	if err != nil {
 		return Pending{}, err
 	}
@@ -101,13 +101,13 @@ type Route struct {
 	Recipient string
 }
 
-// Routes returns the methods that are available to a person, those without a message first.
-func (s *Service) Routes(ctx context.Context, user auth.UserID) ([]Route, error) {
+// Routes returns the methods that are available to a session, those without a message first.
+func (s *Service) Routes(ctx context.Context, session auth.Session) ([]Route, error) {
 	var routes []Route
 	for _, method := range [...]auth.StepUpMethod{
 		auth.PasskeyMethod, auth.CompanySignIn, auth.AuthenticatorApp, auth.EmailOTP, auth.SMSOTP,
 	} {
-		r, err := s.findRoute(ctx, user, method)
+		r, err := s.findRoute(ctx, &session, method)
 		switch {
 		case err == nil:
 			routes = append(routes, Route{method, r.recipient})
@@ -119,21 +119,24 @@ func (s *Service) Routes(ctx context.Context, user auth.UserID) ([]Route, error)
 }
 
 // findRoute returns the route of a method, or an error of errMethod if the method is not available.
-func (s *Service) findRoute(ctx context.Context, user auth.UserID, method auth.StepUpMethod) (codeRoute, error) {
+func (s *Service) findRoute(ctx context.Context, session *auth.Session, method auth.StepUpMethod) (codeRoute, error) {
 	if method == auth.PasskeyMethod && s.ports.Passkeys != nil {
-		all, err := s.ports.Passkeys.List(ctx, user)
+		all, err := s.ports.Passkeys.List(ctx, session.UserID)
 		if err == nil && len(auth.CredentialsOf(all)) == 0 {
 			err = errMethod("needs a passkey")
 		}
 		return codeRoute{}, err
 	}
 	if method == auth.CompanySignIn {
-		p, _, err := s.findCompany(ctx, user)
+		p, _, err := s.findCompany(ctx, session.UserID)
 		return codeRoute{recipient: p.DisplayName}, err
 	}
-	account, err := s.ports.Accounts.Get(ctx, user)
+	account, err := s.ports.Accounts.Get(ctx, session.UserID)
 	if err != nil {
 		return codeRoute{}, err
+	}
+	if method == auth.SMSOTP && account.PhonePending && session.TrustLevel != auth.FullTrust {
+		return codeRoute{}, errMethod("needs a telephone number that you have confirmed: use another method, and confirm it then")
 	}
 	return s.routeOf(&account, method)
 }

@@ -28,7 +28,7 @@ func (s *Service) Resend(ctx context.Context, id auth.ChallengeID) (Pending, err
 	if !c.Method.Sends() {
 		return Pending{}, auth.InvalidField(auth.CodeInvalidInput, "challengeId", "waits for something that is not sent")
 	}
-	route, err := s.findRoute(ctx, c.UserID, c.Method)
+	route, err := s.findRoute(ctx, &session, c.Method)
 	if err != nil {
 		return Pending{}, err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -268,6 +269,82 @@ func TestRightCode(t *testing.T) {
 	tries := fx.findEvents(audit.StepUpAttempt) // one for each verify (contract A-47)
 	if len(tries) != 3 || tries[0].Success || tries[0].Details.Text("reason") != "challenge_closed" {
 		t.Errorf("events %+v, want the refused verify last of three", tries)
+	}
+}
+
+// TestPendingPhone wants a number that an operator has set to raise no session before its person has
+// entered a code of it, in a session that proved itself otherwise.
+func TestPendingPhone(t *testing.T) {
+	fx, ctx := newFixture(t), context.Background()
+	change := func(alter func(*auth.Account)) {
+		fx.clock.Advance(time.Second)
+		must.Succeed(t, fx.ports.Accounts.Update(ctx, user, func(a *auth.Account) error {
+			a.UpdatedAt = fx.clock.Now()
+			alter(a)
+			return nil
+		}))
+		fx.clock.Advance(time.Second)
+	}
+	pending := func() bool {
+		a, err := fx.ports.Accounts.Get(ctx, user)
+		must.Succeed(t, err)
+		return a.PhonePending
+	}
+	change(func(a *auth.Account) { a.Phone, a.PhonePending = "+4930123456", true })
+	offered := func() bool {
+		routes, err := fx.service.Routes(ctx, fx.getSession())
+		must.Succeed(t, err)
+		return slices.Contains(routes, stepup.Route{Method: auth.SMSOTP, Recipient: "+4930123456"})
+	}
+	initiate := func() stepup.Pending {
+		t.Helper()
+		p, err := fx.service.Initiate(ctx, fx.getSession(), auth.SMSOTP)
+		must.Succeed(t, err)
+		return p
+	}
+	_, err := fx.service.Initiate(ctx, fx.getSession(), auth.SMSOTP)
+	wantFault(t, "below FULL_TRUST", err, fault.Invalid, auth.CodeValidation)
+	if len(fx.mail.messages) != 0 || offered() {
+		t.Error("a code goes to the number")
+	}
+	_, err = fx.tryCode(fx.mustInitiate(), fx.mail.lastCode())
+	must.Succeed(t, err)
+	proven := fx.getSession().ReauthenticatedAt
+	if !offered() {
+		t.Error("at FULL_TRUST the number cannot be confirmed")
+	}
+	lower := func(to auth.TrustLevel) {
+		must.Succeed(t, fx.ports.Sessions.Update(ctx, session, func(s *auth.Session) error {
+			s.TrustLevel = to
+			return nil
+		}))
+	}
+	p := initiate()
+	lower(auth.LimitedTrust)
+	_, err = fx.tryCode(p, fx.mail.lastCode())
+	wantFault(t, "the session was lowered meanwhile", err, fault.Invalid, auth.CodeInvalidInput)
+	_, err = fx.service.Resend(ctx, p.ID)
+	wantFault(t, "another code for it", err, fault.Invalid, auth.CodeValidation)
+	lower(auth.FullTrust)
+	p = initiate()
+	change(func(*auth.Account) {})
+	_, err = fx.tryCode(p, fx.mail.lastCode())
+	wantFault(t, "the account has changed meanwhile", err, fault.Invalid, auth.CodeInvalidInput)
+	if !pending() {
+		t.Fatal("the number is confirmed")
+	}
+	p = initiate()
+	_, err = fx.tryCode(p, fx.mail.lastCode())
+	must.Succeed(t, err)
+	if pending() || !fx.getSession().ReauthenticatedAt.Equal(proven) {
+		t.Errorf("pending %t, the session %+v; want the number confirmed, and nothing else proven", pending(), fx.getSession())
+	}
+	lower(auth.Unverified)
+	fx.throttle.used = 0
+	_, err = fx.tryCode(initiate(), fx.mail.lastCode())
+	must.Succeed(t, err)
+	if !fx.getSession().ReauthenticatedAt.After(proven) {
+		t.Error("a confirmed number is no proof")
 	}
 }
 

@@ -84,6 +84,7 @@ type verification struct {
 	session   auth.Session
 	passed    Passed
 	checked   passkeys.Checked
+	confirms  bool         // the code confirms a telephone number, and proves nothing else
 	refusal   error        // the error to return although the transaction is committed
 	reason    string       // the reason of the refusal in the audit log
 	wrong     *fault.Error // why the answer of a provider is wrong; nil for a code
@@ -172,11 +173,32 @@ func countAttempt(c *auth.Challenge, right bool) {
 	c.Attempts++
 }
 
+// confirmPhone confirms the number to which a code was sent. It returns errChallenge unless the session has
+// proven itself otherwise, and if the account has changed since: the code may have gone elsewhere.
+func (s *Service) confirmPhone(ctx context.Context, t *verification, session *auth.Session) error {
+	if t.challenge.Method != auth.SMSOTP {
+		return nil
+	}
+	return s.ports.Accounts.Update(ctx, session.UserID, func(a *auth.Account) error {
+		if t.confirms = a.PhonePending; !t.confirms {
+			return nil
+		}
+		if session.TrustLevel != auth.FullTrust || a.UpdatedAt.After(t.challenge.CreatedAt) {
+			return errChallenge()
+		}
+		a.PhonePending = false
+		return nil
+	})
+}
+
 // raiseTrust confirms the device, raises the session to FULL_TRUST and learns from it. It changes
 // the device before the session, in the same order as package devices, so that there is no
 // deadlock.
 func (s *Service) raiseTrust(ctx context.Context, t *verification) error {
 	session, err := s.ports.Sessions.Get(ctx, t.challenge.SessionID)
+	if err == nil {
+		err = s.confirmPhone(ctx, t, &session)
+	}
 	if err != nil {
 		return err
 	}
@@ -190,7 +212,9 @@ func (s *Service) raiseTrust(ctx context.Context, t *verification) error {
 		if !stored.Active(t.now) {
 			return errChallenge()
 		}
-		stored.TrustLevel, stored.ReauthenticatedAt = auth.FullTrust, t.now
+		if stored.TrustLevel = auth.FullTrust; !t.confirms {
+			stored.ReauthenticatedAt = t.now
+		}
 		t.session = *stored
 		return nil
 	})

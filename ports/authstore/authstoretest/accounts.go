@@ -39,7 +39,7 @@ func runAccounts(t *testing.T, open func(t *testing.T) Stores) {
 func Account(n int) auth.Account {
 	return auth.Account{
 		ID: recordtest.UUID[auth.UserID](n), Email: auth.Email(fmt.Sprintf("person-%05d@example.com", n)),
-		Name: "Ada O'Neill \\ \"é\"", Phone: "+15550100", PasswordHash: "$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA",
+		Name: "Ada O'Neill \\ \"é\"", Phone: "+15550100", PhonePending: true, PasswordHash: "$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA",
 		Replaced: auth.ReplacedPassword{
 			Hash: "$argon2id$v=19$m=19456,t=2,p=1$b2xk$aGFzaA", At: recordtest.Epoch().Add(time.Minute),
 		},
@@ -98,7 +98,7 @@ func accountRoundTrips(t *testing.T, s Stores) {
 func accountDraw(r *rapid.T, n int) auth.Account {
 	a := Account(n)
 	a.Name = recordtest.Text().Draw(r, "name")
-	a.Phone = recordtest.Text().Draw(r, "phone")
+	a.Phone, a.PhonePending = recordtest.Text().Draw(r, "phone"), rapid.Bool().Draw(r, "phone pending")
 	a.PasswordHash = auth.PasswordHash(recordtest.Text().Draw(r, "password hash"))
 	a.State = rapid.SampledFrom([]auth.AccountState{auth.AccountActive, auth.AccountLocked, auth.AccountDisabled}).
 		Draw(r, "state")

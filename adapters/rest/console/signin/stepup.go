@@ -79,7 +79,7 @@ type routeView struct {
 func (p *Pages) offerStepUp(v *site.Visit, title string) error { return p.renderStepUp(v, title, nil) }
 
 func (p *Pages) renderStepUp(v *site.Visit, title string, problems site.Problems) error {
-	routes, err := p.ports.StepUp.Routes(v.UserContext(), v.Session.UserID)
+	routes, err := p.ports.StepUp.Routes(v.UserContext(), v.Session)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,9 @@ func (p *Pages) renderStepUp(v *site.Visit, title string, problems site.Problems
 		view.Routes = append(view.Routes, routeView{r.Method, describeRoute(r)})
 	}
 	if v.Session.TrustLevel.Admits(auth.FullTrust) {
-		view.Reasons = []string{"The last password or code of this session is too old for this."}
+		if view.Act != "" {
+			view.Reasons = []string{"The last password or code of this session is too old for this."}
+		}
 	} else if view.Reasons, err = p.reasons(v); err != nil {
 		return err
 	}
