@@ -28,13 +28,13 @@ func TestProductionExample(t *testing.T) {
 	dir := t.TempDir()
 	variables := readExample(t)
 	for _, missing := range []string{"DATABASE_URL", "KVSTORE_AUTH", "SECRET_KEY"} {
-		if name := variables[missing+"_FILE"]; !strings.Contains(refusal(t, variables), missing+"_FILE: ") {
-			t.Errorf("without the file %s the service says %s", name, refusal(t, variables))
+		if name := variables[missing+"_FILE"]; !strings.Contains(refusal(t, environ(variables)), missing+"_FILE: ") {
+			t.Errorf("without the file %s the service says %s", name, refusal(t, environ(variables)))
 		}
 		fixture.WriteFile(t, filepath.Join(dir, missing), "CHANGE-ME")
 		variables[missing+"_FILE"] = filepath.Join(dir, missing)
 	}
-	if said := refusal(t, variables); !strings.Contains(said, "SECRET_KEY") {
+	if said := refusal(t, environ(variables)); !strings.Contains(said, "SECRET_KEY") {
 		t.Errorf("with secrets that are none the service says %s", said)
 	}
 	for name, text := range map[string]string{
@@ -85,13 +85,19 @@ func readExample(t *testing.T) map[string]string {
 	return variables
 }
 
+// environ returns variables as NAME=value.
+func environ(variables map[string]string) (list []string) {
+	for name, value := range variables {
+		list = append(list, name+"="+value)
+	}
+	return list
+}
+
 // refusal returns what the service says that does not start.
-func refusal(t *testing.T, variables map[string]string) string {
+func refusal(t *testing.T, environ []string) string {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), filepath.Join(fixture.BinDir, "tollgate"), "serve")
-	for name, value := range variables {
-		c.Env = append(c.Env, name+"="+value)
-	}
+	c.Env = environ
 	said, err := c.CombinedOutput()
 	if err == nil {
 		t.Error("the service ended without an error")
