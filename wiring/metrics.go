@@ -16,7 +16,6 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/core/access/deciding"
-	"github.com/tollgate-dev/tollgate/core/auth/passkeys"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
@@ -68,8 +67,8 @@ func newPartMetrics(p settings.Parts, r metrics.Registerer) partMetrics {
 	return partMetrics{Auth: shownIf(p.Auth), Registry: shownIf(p.Registry), Either: shownIf(p.Auth || p.Registry)}
 }
 
-func countSignIns(s *signin.Service, p *passkeys.Service, m partMetrics) *prometheus.SignIn {
-	return prometheus.NewSignIn(s, p, m.Auth)
+func countSignIns(s *signin.Service, m partMetrics) *prometheus.SignIn {
+	return prometheus.NewSignIn(s, m.Auth)
 }
 
 func newAuditMetrics(m partMetrics) *prometheus.Audit { return prometheus.NewAudit(m.Auth) }

@@ -185,8 +185,10 @@ var publisherSet = wire.NewSet(
 // reviewSet provides the use cases of reviewers and their API.
 var reviewSet = wire.NewSet(
 	registryapi.NewReviews, operatorReviewSet,
-	reviewing.NewReminder, wire.Struct(new(reviewing.ReminderPorts), "*"),
+	reviewing.NewReminder, wire.Struct(new(reviewing.ReminderPorts), "*"), newHidden,
 )
+
+func newHidden(q *quarantining.Service) reviewing.Hidden { return q.ByOperators }
 
 // operatorReviewSet provides what the service and operator commands do with reviews.
 var operatorReviewSet = wire.NewSet(

@@ -552,12 +552,13 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	reviewingService := reviewing.New(reviewingPorts)
 	registryapiReviews := registryapi.NewReviews(authority, resource, reviewingService)
 	reviewNotices := registryrecordsStores.ReviewNotices
+	hidden := newHidden(quarantiningService)
 	reminderPorts := reviewing.ReminderPorts{
 		Reviews:  reviews,
 		Backlog:  reviewBacklog,
 		Notices:  reviewNotices,
 		Grants:   grants,
-		Hidden:   quarantiningService,
+		Hidden:   hidden,
 		Notifier: reviewNotifier,
 		Clock:    clock,
 		Waiter:   waiter,
@@ -734,6 +735,42 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
+	passkeysConfig := s.Passkeys
+	authstorePasskeys := stores.Passkeys
+	webauthnVerifier := webauthn.New()
+	passkeysPorts := passkeys.Ports{
+		Passkeys:    authstorePasskeys,
+		Accounts:    accounts,
+		Identities:  identities,
+		Providers:   authstoreProviders,
+		Sessions:    sessions,
+		Pending:     pendingLogins,
+		Cache:       cache,
+		Transaction: runner,
+		Verifier:    webauthnVerifier,
+		Used:        singleuseStore,
+		Trail:       trail,
+		Notices:     notifier,
+		Clock:       clock,
+		Entropy:     entropy,
+		Root:        rootSecret,
+	}
+	passkeysService, err := passkeys.New(passkeysConfig, passkeysPorts)
+	if err != nil {
+		cleanup12()
+		cleanup11()
+		cleanup10()
+		cleanup9()
+		cleanup8()
+		cleanup7()
+		cleanup6()
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
 	maxmindConfig := s.Places
 	geography, cleanup13, err := maxmind.OpenWatched(maxmindConfig, log)
 	if err != nil {
@@ -788,6 +825,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Passwords:     passwordHasher,
 		Tokens:        issuer,
 		Root:          rootSecret,
+		Passkeys:      passkeysService,
 		Geography:     geography,
 		Reputation:    reputation,
 		Cache:         cache,
@@ -815,46 +853,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
-	passkeysConfig := s.Passkeys
-	authstorePasskeys := stores.Passkeys
-	webauthnVerifier := webauthn.New()
-	passkeysPorts := passkeys.Ports{
-		Passkeys:    authstorePasskeys,
-		Accounts:    accounts,
-		Identities:  identities,
-		Providers:   authstoreProviders,
-		Sessions:    sessions,
-		Pending:     pendingLogins,
-		Cache:       cache,
-		Transaction: runner,
-		Verifier:    webauthnVerifier,
-		SignIn:      signinService,
-		Used:        singleuseStore,
-		Trail:       trail,
-		Notices:     notifier,
-		Clock:       clock,
-		Entropy:     entropy,
-		Root:        rootSecret,
-	}
-	passkeysService, err := passkeys.New(passkeysConfig, passkeysPorts)
-	if err != nil {
-		cleanup14()
-		cleanup13()
-		cleanup12()
-		cleanup11()
-		cleanup10()
-		cleanup9()
-		cleanup8()
-		cleanup7()
-		cleanup6()
-		cleanup5()
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	signIn := countSignIns(signinService, passkeysService, wiringPartMetrics)
+	signIn := countSignIns(signinService, wiringPartMetrics)
 	credentialsConfig := s.Credentials
 	links := stores.Links
 	credentialsPorts := credentials.Ports{

@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/ports/servicestore"
 )
 
 // MemberPorts are the dependencies of Members. All fields are required.
@@ -23,7 +24,7 @@ type MemberPorts struct {
 	Accounts authstore.Accounts
 	Sessions authstore.Sessions
 	Audit    authstore.AuditLog
-	Services registrystore.Services
+	Services servicestore.Services
 	Grants   registrystore.Grants
 	Linked   authstore.Identities
 	Groups   *authaccess.Memberships

@@ -15,8 +15,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
-	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
+	"github.com/tollgate-dev/tollgate/ports/servicestore"
 )
 
 // PublishersPorts are the dependencies of Publishers. All fields are required, except Notifier.
@@ -101,7 +101,7 @@ func readPublisher(content *auth.Publisher) (authority.Publisher, error) {
 			actions[i] = publisher.Action(a)
 		}
 		p.Permissions = append(p.Permissions, publisher.Permission{
-			Actions: actions, Pattern: pattern, Policy: publisher.PolicyID(permission.Policy),
+			Actions: actions, Pattern: pattern, Policy: registry.PolicyID(permission.Policy),
 		})
 	}
 	return p, nil
@@ -111,13 +111,13 @@ func readPublisher(content *auth.Publisher) (authority.Publisher, error) {
 // use.
 type Makers struct {
 	accounts authstore.Accounts
-	services registrystore.Services
+	services servicestore.Services
 }
 
 var _ authority.Makers = (*Makers)(nil)
 
 // NewMakers returns Makers.
-func NewMakers(a authstore.Accounts, s registrystore.Services) *Makers { return &Makers{a, s} }
+func NewMakers(a authstore.Accounts, s servicestore.Services) *Makers { return &Makers{a, s} }
 
 // IsActive implements [authority.Makers].
 func (m *Makers) IsActive(ctx context.Context, userID string) (bool, error) {

@@ -83,7 +83,7 @@ func TestRecordProof(t *testing.T) {
 	}{
 		{
 			authority.ProofAttempt{
-				Method: publisher.DNS, Domain: "example.com", Key: "ed25519:AAAAAAAA", Policies: []publisher.PolicyID{
+				Method: publisher.DNS, Domain: "example.com", Key: "ed25519:AAAAAAAA", Policies: []registry.PolicyID{
 					"p1", "p2",
 				}, Address: netip.MustParseAddr("192.0.2.7"),
 			},

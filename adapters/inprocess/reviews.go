@@ -7,7 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
-	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
@@ -68,6 +68,6 @@ func (r *ReviewNotifier) NotifyPublishers(n authority.QuarantineNotice) {
 }
 
 // reviewPage returns the page of a review in the console.
-func reviewPage(name string, id review.ID) notices.Page {
+func reviewPage(name string, id registry.ReviewID) notices.Page {
 	return notices.Page{Name: name, Path: "/console/reviews/" + string(id)}
 }

@@ -30,7 +30,7 @@ func codedError(kind fault.Kind, code fault.Code) error { return fault.New(kind,
 var errDefect = errors.New("a defect")
 
 func TestLoginOutcomes(t *testing.T) {
-	s := NewSignIn(nil, nil, prometheus.NewRegistry())
+	s := NewSignIn(nil, prometheus.NewRegistry())
 	for wanted, err := range map[string]error{
 		"succeeded":           nil,
 		"invalid_credentials": codedError(fault.Unauthenticated, auth.CodeInvalidCredentials),
@@ -50,7 +50,7 @@ func TestLoginOutcomes(t *testing.T) {
 }
 
 func TestRefreshOutcomes(t *testing.T) {
-	s := NewSignIn(nil, nil, prometheus.NewRegistry())
+	s := NewSignIn(nil, prometheus.NewRegistry())
 	for wanted, err := range map[string]error{
 		"refreshed":   nil,
 		"replayed":    codedError(fault.Forbidden, auth.CodeAccessDenied),
@@ -233,7 +233,7 @@ func TestReviews(t *testing.T) {
 // event.
 func TestZeros(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	NewSignIn(nil, nil, registry)
+	NewSignIn(nil, registry)
 	NewPublisher(nil, registry)
 	NewOwnership(fakeRegistries{}, []string{"a", "b", "c", "d", "e", "f"}, registry)
 	NewSessionCache(nil, registry)

@@ -31,15 +31,14 @@ const (
 // SignIn counts the outcomes of the steps of logins and of refreshes, and passes the calls on.
 type SignIn struct {
 	*signin.Service
-	passkeys  *passkeys.Service
 	logins    labelCounters
 	refreshes labelCounters
 }
 
 // NewSignIn returns a service whose outcomes are counted.
-func NewSignIn(s *signin.Service, p *passkeys.Service, r prometheus.Registerer) *SignIn {
+func NewSignIn(s *signin.Service, r prometheus.Registerer) *SignIn {
 	return &SignIn{
-		Service: s, passkeys: p,
+		Service: s,
 		logins: newLabelCounters(r, prometheus.CounterOpts{
 			Name: "tollgate_logins_total",
 			Help: "Steps of logins, by outcome.",
@@ -76,7 +75,7 @@ func (s *SignIn) Refresh(ctx context.Context, secret auth.RefreshSecret, from ne
 
 // LoginByPasskey signs a person in with a passkey and counts the outcome.
 func (s *SignIn) LoginByPasskey(ctx context.Context, in passkeys.Answer, from signin.Origin) (signin.Result, error) {
-	r, err := s.passkeys.SignIn(ctx, in, from)
+	r, err := s.Service.LoginByPasskey(ctx, in, from)
 	s.logins.increment(loginOutcome(r, err))
 	return r, err
 }

@@ -25,7 +25,7 @@ type Act struct {
 	Warning    string // what was accepted with a warning (contract R-56); empty for nothing
 	// Review is the review that the act submitted or decided; otherwise empty. Rule is the rule
 	// that approved it without a person.
-	Review review.ID
+	Review registry.ReviewID
 	Rule   review.RuleID
 	Note   string // why the caller made it, in the caller's words; empty for nothing
 	// Status and StatusMessage are what an act with the action status set; empty if it was refused.
@@ -75,7 +75,7 @@ type ProofAttempt struct {
 	Subject  string // likewise
 	Service  string // the service account of a workload; empty for a publisher
 	Key      string // fingerprint of the key that signed
-	Policies []publisher.PolicyID
+	Policies []registry.PolicyID
 	Address  netip.Addr
 	Reason   string // why it was refused; empty if a token was issued
 	// Holds reports that the proof was refused only because no one had allowed it, and Claims describe
@@ -125,7 +125,7 @@ type WaitingNotice struct {
 
 // WaitingDocument is a document that waits for a decision.
 type WaitingDocument struct {
-	Review     review.ID
+	Review     registry.ReviewID
 	ServerName string
 	Version    string
 }
@@ -136,7 +136,7 @@ type DecisionNotice struct {
 	Approved   bool
 	ServerName string
 	Version    string
-	Review     review.ID
+	Review     registry.ReviewID
 	Comment    string
 	At         time.Time
 }

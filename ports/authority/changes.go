@@ -109,8 +109,8 @@ func describeAddress(d audit.Details, a netip.Addr) {
 }
 
 // policyIDs returns the policies of permissions.
-func policyIDs(list []publisher.Permission) []publisher.PolicyID {
-	ids := []publisher.PolicyID{}
+func policyIDs(list []publisher.Permission) []registry.PolicyID {
+	ids := []registry.PolicyID{}
 	for _, p := range list {
 		if p.Policy != "" {
 			ids = append(ids, p.Policy)

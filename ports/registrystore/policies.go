@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 )
 
@@ -14,22 +15,22 @@ type Policies interface {
 	// Add stores a policy. It returns fault.Conflict if there is one with its ID.
 	Add(ctx context.Context, p publisher.Policy) error
 	// Remove deletes a policy, or returns fault.NotFound.
-	Remove(ctx context.Context, id publisher.PolicyID) error
+	Remove(ctx context.Context, id registry.PolicyID) error
 	// Find returns the policies that match a query, ordered by ID.
 	Find(ctx context.Context, q PolicyQuery) ([]publisher.Policy, error)
 	// Update replaces a policy by what change makes of it, or returns fault.NotFound. It returns an
 	// error of change unchanged, and stores nothing then. Of parallel updates of one policy, each
 	// sees the result of the one before it. change may be called more than once.
-	Update(ctx context.Context, id publisher.PolicyID, change func(*publisher.Policy) error) error
+	Update(ctx context.Context, id registry.PolicyID, change func(*publisher.Policy) error) error
 }
 
 // PolicyQuery selects policies. Zero fields do not narrow it.
 type PolicyQuery struct {
-	IDs           []publisher.PolicyID // one of these; nil does not narrow, empty selects nothing
+	IDs           []registry.PolicyID // one of these; nil does not narrow, empty selects nothing
 	Method        publisher.Method
 	Domain        publisher.Domain
 	Issuer        string
 	CheckedBefore time.Time // policies by domain whose CheckedAt is before this
-	After         publisher.PolicyID
+	After         registry.PolicyID
 	Limit         int // 0 = no limit
 }

@@ -22,7 +22,7 @@ type Reviews interface {
 	// It returns fault.Conflict if the stored one is not pending, or is missing.
 	Decide(ctx context.Context, r review.Review) error
 	// Get returns a review, or fault.NotFound.
-	Get(ctx context.Context, id review.ID) (review.Review, error)
+	Get(ctx context.Context, id registry.ReviewID) (review.Review, error)
 	// PendingOf returns the pending review of a version, or fault.NotFound.
 	PendingOf(ctx context.Context, name registry.Name, version registry.Version) (review.Review, error)
 	// List returns a page of the reviews that a query selects, the oldest submission first, and of
@@ -90,7 +90,7 @@ type ReviewQuery struct {
 	Submitter string
 	// After and AfterID are the end of the page before.
 	After   time.Time
-	AfterID review.ID
+	AfterID registry.ReviewID
 	Newest  bool // the newest submission first
 	Limit   int  // maximum number of reviews, at least 1
 	Bytes   int  // maximum size of the documents, which the last one may exceed; 0 for no maximum

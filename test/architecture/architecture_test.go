@@ -28,6 +28,7 @@ func TestTree(t *testing.T) {
 		"changes":           checkChanges,
 		"names":             checkPackageNames,
 		"names of comments": checkDocNames,
+		"use cases":         func(all []source) []violation { return checkUseCases(all, useCaseFloor, useCaseImports) },
 		"waits":             func(all []source) []violation { return checkWaits(all, realWaits) },
 	}
 	for name, check := range checks {

@@ -17,13 +17,14 @@ type measures struct {
 	interfaces  int // interfaces with methods outside of ports
 	binds       int // calls of wire.Bind
 	settings    int // rows of docs/settings.md
+	chain       int // packages that import each other in a row
 }
 
 var settingRow = regexp.MustCompile("(?m)^\\| `[A-Z0-9_]+`")
 
 // measureTree measures production code and the list of settings.
 func measureTree(all []source, settings []byte) measures {
-	m := measures{settings: len(settingRow.FindAll(settings, -1))}
+	m := measures{settings: len(settingRow.FindAll(settings, -1)), chain: longestChain(importsOf(all))}
 	for _, s := range all {
 		if s.isTest() || s.isGenerated() || isTestCode(s.dir()) {
 			continue
@@ -69,6 +70,7 @@ func checkBudget(m, most measures) []violation {
 		{"interfaces outside of ports", m.interfaces, most.interfaces},
 		{"calls of wire.Bind", m.binds, most.binds},
 		{"settings", m.settings, most.settings},
+		{"packages that import each other in a row", m.chain, most.chain},
 	} {
 		if one.n > one.most {
 			found = append(found, violation{

@@ -54,9 +54,9 @@ type Database struct {
 
 	versions    *table[versionKey, versionRow]
 	grants      *table[grantKey, registry.GrantRecord]
-	policies    *table[publisher.PolicyID, publisher.Policy]
+	policies    *table[registry.PolicyID, publisher.Policy]
 	methods     *table[catalogue.MethodID, catalogue.Method]
-	reviews     *table[review.ID, review.Review]
+	reviews     *table[registry.ReviewID, review.Review]
 	rules       *table[review.RuleID, review.Rule]
 	notices     *table[registry.Holder, noticeRow]
 	quarantined *table[versionKey, registry.Quarantined] // the zero version is the whole server

@@ -86,7 +86,7 @@ func compareGrants(a, b registry.Grant) int {
 
 // Policies implements [registrystore.Policies].
 type Policies struct {
-	*table[publisher.PolicyID, publisher.Policy]
+	*table[registry.PolicyID, publisher.Policy]
 }
 
 // NewPolicies returns the policies of a database.

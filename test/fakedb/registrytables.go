@@ -79,13 +79,13 @@ func (d *Database) addRegistryTables() {
 		return versionKey{v.Name, v.Version}
 	})
 	d.grants = newTable(d, "grant", keyOfGrant)
-	d.policies = newTable(d, "policy", func(p publisher.Policy) publisher.PolicyID { return p.ID })
+	d.policies = newTable(d, "policy", func(p publisher.Policy) registry.PolicyID { return p.ID })
 	d.methods = newTable(d, "method", func(m catalogue.Method) catalogue.MethodID { return m.ID },
 		func(m catalogue.Method) any { return m.Path })
 	for _, m := range documentedMethods() {
 		d.methods.rows[m.ID] = m
 	}
-	d.reviews = newTable(d, "review", func(r review.Review) review.ID { return r.ID }, func(r review.Review) any {
+	d.reviews = newTable(d, "review", func(r review.Review) registry.ReviewID { return r.ID }, func(r review.Review) any {
 		if r.State != review.Pending {
 			return nil
 		}

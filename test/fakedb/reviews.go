@@ -15,7 +15,7 @@ import (
 
 // Reviews implements [registrystore.Reviews].
 type Reviews struct {
-	*table[review.ID, review.Review]
+	*table[registry.ReviewID, review.Review]
 }
 
 // NewReviews returns the reviews of a database.

@@ -72,7 +72,7 @@ func (s *AccessRules) Count(ctx context.Context) (int, error) {
 	return len(found), err
 }
 
-// Services implements [registrystore.Services].
+// Services implements [servicestore.Services].
 type Services struct {
 	*table[service.Name, service.Account]
 }
@@ -80,13 +80,13 @@ type Services struct {
 // NewServices returns the service accounts of a database.
 func NewServices(db *Database) *Services { return &Services{db.services} }
 
-// List implements [registrystore.Services].
+// List implements [servicestore.Services].
 func (s *Services) List(ctx context.Context, after service.Name, limit int) ([]service.Account, error) {
 	return s.listFirst(ctx, limit, func(a service.Account) bool { return a.Name > after },
 		func(a, b service.Account) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// Put implements [registrystore.Services].
+// Put implements [servicestore.Services].
 func (s *Services) Put(
 	ctx context.Context, name service.Name, change func(*service.Account) (service.Account, error),
 ) error {
@@ -110,7 +110,7 @@ func (s *Services) Put(
 	})
 }
 
-// Remove implements [registrystore.Services].
+// Remove implements [servicestore.Services].
 func (s *Services) Remove(ctx context.Context, name service.Name) error {
 	return s.db.run(ctx, func(ctx context.Context) error {
 		_, tokens := s.db.apiTokens.removeAll(ctx, func(t auth.APIToken) bool {

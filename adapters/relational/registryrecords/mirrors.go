@@ -15,7 +15,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
-	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
@@ -217,7 +216,7 @@ func scanTracked(row *sql.Rows) (t mirror.Tracked, err error) {
 	t.Name, broken[1] = registry.ParseName(name)
 	t.Version, broken[2] = registry.ParseVersion(version)
 	t.Status, broken[3] = registry.ParseStatus(status)
-	t.PublishedAt, t.StatusChangedAt, t.Review = published.Time, changed.Time, review.ID(reviewID)
+	t.PublishedAt, t.StatusChangedAt, t.Review = published.Time, changed.Time, registry.ReviewID(reviewID)
 	return t, checkRow(broken[:]...)
 }
 

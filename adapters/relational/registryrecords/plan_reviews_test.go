@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
+	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
@@ -45,7 +46,7 @@ func checkPlansOfReviews(t *testing.T, db *relationaltest.Database) {
 		if i%2 > 0 {
 			prefix, kind = "n", review.NewVersion
 		}
-		pending[i].ID, pending[i].Kind = review.ID(fmt.Sprintf("%s%d", prefix, 400*i+1)), kind
+		pending[i].ID, pending[i].Kind = registry.ReviewID(fmt.Sprintf("%s%d", prefix, 400*i+1)), kind
 	}
 	t.Run("compared documents", func(t *testing.T) {
 		checkRowsRead(t, db, 4*registrystore.MaxCompared, func(ctx context.Context) error {

@@ -29,7 +29,7 @@ func (s *policyStore) Add(ctx context.Context, p publisher.Policy) error {
 	})
 }
 
-func (s *policyStore) Remove(ctx context.Context, id publisher.PolicyID) error {
+func (s *policyStore) Remove(ctx context.Context, id registry.PolicyID) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		n, err := s.db.AffectedRows(tx.NewDelete().Model((*policyRow)(nil)).Where("id = ?", id).Exec(ctx))
 		return changedOr(n, err, errNoPolicy())
@@ -89,7 +89,7 @@ func selectPolicies(q *registrystore.PolicyQuery) database.Query {
 	return rows
 }
 
-func (s *policyStore) Update(ctx context.Context, id publisher.PolicyID, change func(*publisher.Policy) error) error {
+func (s *policyStore) Update(ctx context.Context, id registry.PolicyID, change func(*publisher.Policy) error) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		var row policyRow
 		switch err := s.db.LockForChange(tx.NewSelect().Model(&row).Where("id = ?", id)).Scan(ctx); {
@@ -116,24 +116,24 @@ func errNoPolicy() error { return fault.New(fault.NotFound, "the policy does not
 type policyRow struct {
 	bun.BaseModel `bun:"table:publisher_policies"`
 
-	ID             publisher.PolicyID `bun:"id,pk"`
-	Method         string             `bun:"method"`
-	Pattern        string             `bun:"pattern"`
-	Actions        string             `bun:"actions"` // with a comma between them
-	Domain         string             `bun:"domain"`
-	KeyFingerprint string             `bun:"key_fingerprint"`
-	Issuer         string             `bun:"issuer"`
-	Subject        string             `bun:"subject"`
-	Claims         *string            `bun:"claims"` // a JSON object; otherwise nil
-	CreatedBy      registry.Holder    `bun:"created_by"`
-	CreatedAt      database.Instant   `bun:"created_at"`
-	ExpiresAt      database.Instant   `bun:"expires_at"`
-	LastUsedAt     database.Instant   `bun:"last_used_at"`
-	UsedKey        string             `bun:"used_key"`
-	Bound          *string            `bun:"bound"` // as Claims
-	CheckedAt      database.Instant   `bun:"checked_at"`
-	GoneSince      database.Instant   `bun:"gone_since"`
-	ManagedBy      string             `bun:"managed_by"`
+	ID             registry.PolicyID `bun:"id,pk"`
+	Method         string            `bun:"method"`
+	Pattern        string            `bun:"pattern"`
+	Actions        string            `bun:"actions"` // with a comma between them
+	Domain         string            `bun:"domain"`
+	KeyFingerprint string            `bun:"key_fingerprint"`
+	Issuer         string            `bun:"issuer"`
+	Subject        string            `bun:"subject"`
+	Claims         *string           `bun:"claims"` // a JSON object; otherwise nil
+	CreatedBy      registry.Holder   `bun:"created_by"`
+	CreatedAt      database.Instant  `bun:"created_at"`
+	ExpiresAt      database.Instant  `bun:"expires_at"`
+	LastUsedAt     database.Instant  `bun:"last_used_at"`
+	UsedKey        string            `bun:"used_key"`
+	Bound          *string           `bun:"bound"` // as Claims
+	CheckedAt      database.Instant  `bun:"checked_at"`
+	GoneSince      database.Instant  `bun:"gone_since"`
+	ManagedBy      string            `bun:"managed_by"`
 }
 
 // policyColumns are the columns of a policyRow, in the order of its fields.

@@ -24,7 +24,7 @@ func TestBrokenPolicies(t *testing.T) {
 			"method": "ftp", "pattern": "", "actions": "publish,", "domain": "", "key_fingerprint": "rsa:",
 			"subject": "*", "claims": "[]", "bound": "{",
 		} {
-			id := publisher.PolicyID(column)
+			id := registry.PolicyID(column)
 			if err := policies.Add(t.Context(), publisher.Policy{
 				ID: id, Method: publisher.DNS, Pattern: pattern, Actions: []publisher.Action{publisher.Publish},
 				Domain: domain, CreatedAt: epoch,
@@ -33,7 +33,7 @@ func TestBrokenPolicies(t *testing.T) {
 			}
 			db.Fill(t, "UPDATE publisher_policies SET "+column+" = '"+value+"' WHERE id = '"+column+"'")
 			if found, err := policies.Find(t.Context(), registrystore.PolicyQuery{
-				IDs: []publisher.PolicyID{id},
+				IDs: []registry.PolicyID{id},
 			}); !fault.Is(err, fault.Internal) {
 				t.Errorf("Find with a broken %s = %+v, %v, want fault.Internal", column, found, err)
 			}
@@ -87,7 +87,7 @@ func checkPlansOfPolicies(t *testing.T, db *relationaltest.Database) {
 			registrystore.PolicyQuery{CheckedBefore: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)},
 			"publisher_policies_due",
 		},
-		"by IDs":    {registrystore.PolicyQuery{IDs: []publisher.PolicyID{"dns-1", "oidc-2"}}, ""},
+		"by IDs":    {registrystore.PolicyQuery{IDs: []registry.PolicyID{"dns-1", "oidc-2"}}, ""},
 		"next page": {registrystore.PolicyQuery{After: "http-1", Limit: 100}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

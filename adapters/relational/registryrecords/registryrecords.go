@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/ports/accessstore"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/ports/servicestore"
 )
 
 // checkRow returns nil, or the fault for a row with values that do not parse.
@@ -58,7 +59,7 @@ type Stores struct {
 	Rereader      registrystore.MirrorRereader
 	Mirrored      registrystore.MirroredVersions
 	Quarantine    registrystore.Quarantine
-	Services      registrystore.Services
+	Services      servicestore.Services
 	Applied       registrystore.AppliedStates
 	Catalogue     registrystore.Catalogue
 	Listings      accessstore.Servers

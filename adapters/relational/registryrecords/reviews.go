@@ -12,7 +12,6 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
@@ -65,7 +64,7 @@ func (s *reviewStore) Decide(ctx context.Context, r review.Review) error {
 	})
 }
 
-func (s *reviewStore) Get(ctx context.Context, id review.ID) (review.Review, error) {
+func (s *reviewStore) Get(ctx context.Context, id registry.ReviewID) (review.Review, error) {
 	return s.readOne(ctx, "id = ?", string(id))
 }
 
@@ -210,24 +209,24 @@ func collectReviews(rows *sql.Rows, limit, bytes int) (p registrystore.ReviewPag
 type reviewRow struct {
 	bun.BaseModel `bun:"table:reviews"`
 
-	ID          review.ID          `bun:"id,pk"`
-	Name        string             `bun:"name"`
-	Version     string             `bun:"version"`
-	State       string             `bun:"state"`
-	Kind        review.Kind        `bun:"kind"`
-	Document    []byte             `bun:"document"`
-	Replaced    []byte             `bun:"replaced"` // nil if it does not exist
-	Checks      string             `bun:"checks"`   // a JSON array
-	Submitter   string             `bun:"submitter"`
-	Policy      publisher.PolicyID `bun:"policy"`
-	Makers      string             `bun:"makers"` // a JSON array
-	SubmittedAt database.Instant   `bun:"submitted_at"`
-	DecidedBy   string             `bun:"decided_by"`
-	DecidedAt   database.Instant   `bun:"decided_at"`
-	Comment     string             `bun:"comment"`
-	Rule        review.RuleID      `bun:"rule"`
-	Reason      string             `bun:"reason"`
-	Source      string             `bun:"source"`
+	ID          registry.ReviewID `bun:"id,pk"`
+	Name        string            `bun:"name"`
+	Version     string            `bun:"version"`
+	State       string            `bun:"state"`
+	Kind        review.Kind       `bun:"kind"`
+	Document    []byte            `bun:"document"`
+	Replaced    []byte            `bun:"replaced"` // nil if it does not exist
+	Checks      string            `bun:"checks"`   // a JSON array
+	Submitter   string            `bun:"submitter"`
+	Policy      registry.PolicyID `bun:"policy"`
+	Makers      string            `bun:"makers"` // a JSON array
+	SubmittedAt database.Instant  `bun:"submitted_at"`
+	DecidedBy   string            `bun:"decided_by"`
+	DecidedAt   database.Instant  `bun:"decided_at"`
+	Comment     string            `bun:"comment"`
+	Rule        review.RuleID     `bun:"rule"`
+	Reason      string            `bun:"reason"`
+	Source      string            `bun:"source"`
 }
 
 // reviewColumns are the columns of a reviewRow, in the order of its fields.

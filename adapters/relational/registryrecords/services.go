@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/scope"
 )
 
-// serviceStore stores service accounts. It implements registrystore.Services.
+// serviceStore stores service accounts. It implements servicestore.Services.
 type serviceStore struct{ db *database.DB }
 
 // serviceRow is a row of the table service_accounts.
@@ -113,7 +113,7 @@ func (s *serviceStore) find(ctx context.Context, q *bun.SelectQuery) (service.Ac
 	return row.toAccount()
 }
 
-// Put implements registrystore.Services. A row that another call adds in between makes the
+// Put implements servicestore.Services. A row that another call adds in between makes the
 // statement wait for it, and the change begins again with that row.
 func (s *serviceStore) Put(
 	ctx context.Context, name service.Name, change func(*service.Account) (service.Account, error),
@@ -158,7 +158,7 @@ func (s *serviceStore) putOnce(
 	return true, err
 }
 
-// Remove implements registrystore.Services. The database deletes the tokens of the account.
+// Remove implements servicestore.Services. The database deletes the tokens of the account.
 func (s *serviceStore) Remove(ctx context.Context, name service.Name) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		n, err := s.db.AffectedRows(tx.NewDelete().Model((*serviceRow)(nil)).Where("name = ?", name).Exec(ctx))

@@ -71,8 +71,8 @@ func (a *API) getPolicy(q *request) act {
 	}
 }
 
-func policyID(q *request) publisher.PolicyID {
-	return publisher.PolicyID(strings.ToLower(q.param("id")))
+func policyID(q *request) registry.PolicyID {
+	return registry.PolicyID(strings.ToLower(q.param("id")))
 }
 
 func (a *API) addPolicy(q *request) act {

@@ -95,7 +95,7 @@ type decided struct {
 // decide returns the handler that decides several reviews, each as its caller: the grant for its
 // server and four eyes are required for each.
 func (a *API) decide(
-	do func(ctx context.Context, who authority.Caller, id review.ID, comment string) (review.Shown, error), outcome string,
+	do func(ctx context.Context, who authority.Caller, id registry.ReviewID, comment string) (review.Shown, error), outcome string,
 ) handler {
 	return func(q *request) act {
 		ids, comment := q.body().Texts("ids"), q.body().OptionalText("comment")
@@ -107,7 +107,7 @@ func (a *API) decide(
 		return func(ctx context.Context) (answer, error) {
 			results := make([]decided, len(ids))
 			for i, id := range ids {
-				_, err := do(ctx, q.who, review.ID(strings.ToLower(id)), comment)
+				_, err := do(ctx, q.who, registry.ReviewID(strings.ToLower(id)), comment)
 				results[i] = newDecided(id, outcome, err)
 			}
 			return answer{status: http.StatusOK, body: map[string][]decided{"results": results}}, nil

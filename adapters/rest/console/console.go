@@ -65,7 +65,7 @@ func New(p Ports) *Console {
 		s := site.New(site.Ports{Reading: p.Reading}, p.Brand)
 		return &Console{s, []pages{s, catalogue.New(s, of), catalogue.NewConnect(s, p.Views, p.Public)}}
 	}
-	of.Reviews, of.Joining, of.Trail = p.Auth.Reviewing.Reviews, p.Auth.SignIn.Joining, p.Auth.SignIn.Trail
+	of.Reviews, of.IsEmpty, of.Trail = p.Auth.Reviewing.Reviews, p.Auth.SignIn.Joining.IsEmpty, p.Auth.SignIn.Trail
 	of.Access = p.Auth.Operating.Access
 	s := site.New(p.Auth.Site, p.Brand)
 	s.SetWaiting(p.Auth.Reviewing.Reviews.CountPending)

@@ -94,7 +94,7 @@ func (a *Publishers) removePolicy(c *fiber.Ctx, who authority.Caller) error {
 	if c.Query("force") == "true" {
 		check = nil
 	}
-	if err := a.policies.Remove(c.UserContext(), who, publisher.PolicyID(id), check); err != nil {
+	if err := a.policies.Remove(c.UserContext(), who, registry.PolicyID(id), check); err != nil {
 		return err
 	}
 	c.Status(http.StatusNoContent)

@@ -22,7 +22,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/history"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
-	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -40,7 +39,7 @@ type writerStub struct {
 	calls   []string
 
 	records []registry.Record
-	pending review.ID
+	pending registry.ReviewID
 	err     error
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/internal/jsonstring"
 	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
+	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -69,7 +70,7 @@ func (a *Reviews) getReview(c *fiber.Ctx, who authority.Caller) error {
 
 // decideReview returns the handler that decides a review. An empty body has no comment.
 func (a *Reviews) decideReview(
-	decide func(ctx context.Context, who authority.Caller, id review.ID, comment string) (review.Shown, error),
+	decide func(ctx context.Context, who authority.Caller, id registry.ReviewID, comment string) (review.Shown, error),
 ) handler {
 	return func(c *fiber.Ctx, who authority.Caller) error {
 		comment, err := readComment(c)
@@ -94,8 +95,8 @@ func readComment(c *fiber.Ctx) (string, error) {
 }
 
 // readID returns a copy of the ID in the path.
-func readID(c *fiber.Ctx) review.ID {
-	return review.ID(strings.ToLower(strings.Clone(c.Params(reviewParam))))
+func readID(c *fiber.Ctx) registry.ReviewID {
+	return registry.ReviewID(strings.ToLower(strings.Clone(c.Params(reviewParam))))
 }
 
 // sendReview sends a review, or returns err.

@@ -79,7 +79,7 @@ type SignIn struct {
 	At      time.Time
 	User    auth.UserID
 	Address netip.Addr
-	Device  trust.Device // as it was before this sign-in
+	Device  risk.Device // as it was before this sign-in
 	Info    auth.DeviceInfo
 
 	// Confirmed reports that this sign-in confirms the device by a second factor. The score does

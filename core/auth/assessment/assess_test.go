@@ -46,7 +46,7 @@ func (f *fixture) SignInPlaces(context.Context, auth.UserID) ([]risk.SignInPlace
 	return f.stays, f.err
 }
 
-func (f *fixture) assess(address string, d trust.Device) (assessment.Verdict, error) {
+func (f *fixture) assess(address string, d risk.Device) (assessment.Verdict, error) {
 	a := assessment.New(
 		assessment.Config{
 			Score:  func(s risk.Signals) risk.Assessment { return risk.Assess(authtest.Weights(), s) },
@@ -66,17 +66,17 @@ func TestSignalsAreGathered(t *testing.T) {
 		// seven in the future
 		sessions: map[time.Duration]int{-auth.ClockTolerance: 7, time.Minute: 8, 5 * time.Minute: 9},
 	}
-	v, err := f.assess("203.0.113.1", trust.Device{Confirmed: true, Trusted: true, Proven: true})
+	v, err := f.assess("203.0.113.1", risk.Device{Confirmed: true, Trusted: true, Proven: true})
 	want := risk.Factors{risk.GeographicAnomaly: 20, risk.LoginVelocity: 15, risk.FailedAttempts: 25}
 	if err != nil || v.Factors != want || v.Level != auth.Unverified {
 		t.Errorf("factors %+v, level %s, error %v; want %+v and UNVERIFIED", v.Factors, v.Level, err, want)
 	}
 	f.historyWasRead = false
-	if _, err := f.assess("203.0.113.2", trust.Device{}); err != nil || f.historyWasRead {
+	if _, err := f.assess("203.0.113.2", risk.Device{}); err != nil || f.historyWasRead {
 		t.Errorf("without a location: history read %v, error %v", f.historyWasRead, err)
 	}
 	f.err = errors.New("away")
-	if _, err := f.assess("203.0.113.1", trust.Device{}); !errors.Is(err, f.err) {
+	if _, err := f.assess("203.0.113.1", risk.Device{}); !errors.Is(err, f.err) {
 		t.Errorf("error %v, want that of the past", err)
 	}
 }
@@ -99,7 +99,7 @@ func TestPrivateAddressesNeverTravel(t *testing.T) {
 			places: map[netip.Addr]risk.Location{netip.MustParseAddr(address): far},
 			stays:  []risk.SignInPlace{{At: now.Add(-time.Hour), Location: near}},
 		}
-		v, err := f.assess(address, trust.Device{})
+		v, err := f.assess(address, risk.Device{})
 		if err != nil || v.Factors[risk.GeographicAnomaly] != want {
 			t.Errorf("%s: %d points, error %v, want %d", address, v.Factors[risk.GeographicAnomaly], err, want)
 		}
@@ -112,7 +112,7 @@ func TestHistoryOnlyLowersTrust(t *testing.T) {
 	config := authtest.SignIn().Assess()
 	rapid.Check(t, func(t *rapid.T) {
 		score := rapid.IntRange(0, 100)
-		d := trust.Device{Confirmed: rapid.Bool().Draw(t, "confirmed"), Trusted: rapid.Bool().Draw(t, "trusted")}
+		d := risk.Device{Confirmed: rapid.Bool().Draw(t, "confirmed"), Trusted: rapid.Bool().Draw(t, "trusted")}
 		d.Proven = d.Confirmed && rapid.Bool().Draw(t, "proven")
 		a := risk.Assess(authtest.Weights(), risk.Signals{
 			At: now, Device: d, FailedAttempts: rapid.IntRange(0, 7).Draw(t, "failures"),

@@ -3,7 +3,6 @@ package assessment
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -17,27 +16,23 @@ import (
 // The details of a RISK_EVALUATION event. With the history on, the score includes that of the
 // history.
 const (
-	detailScore        = "riskScore"
 	detailTrustLevel   = "trustLevel"
 	detailSession      = "sessionId"
 	DetailFactors      = "factors" // the points of each factor
-	DetailReasons      = "reasons" // why each factor has its points, in words
 	detailSilent       = "unanswered"
 	detailCountry      = "country"
 	detailNetwork      = "network"
 	detailOrganisation = "organisation" // in the network
-	DetailHistory      = "history"      // the score of the history with its parts
 )
 
 // The details of the history in a RISK_EVALUATION event.
 const (
-	historyMode        = "mode"
-	historyPointsScore = "pointsScore" // the score of the points alone
-	historySilent      = "silent"
-	historyScore       = "score"
-	historyParts       = "parts"
-	partPoints         = "points"
-	partReason         = "reason"
+	historyMode   = "mode"
+	historySilent = "silent"
+	historyScore  = "score"
+	historyParts  = "parts"
+	partPoints    = "points"
+	partReason    = "reason"
 )
 
 // The reasons in audit events for which the history has no score.
@@ -56,15 +51,15 @@ func NewEvaluation(session *auth.Session, v *Verdict) audit.Change {
 		points[name], reasons[name] = audit.Number(n), audit.Text(v.Reasons[f])
 	}
 	details := audit.Details{
-		detailScore: audit.Number(v.Score), detailTrustLevel: audit.Text(session.TrustLevel.String()),
+		risk.DetailScore: audit.Number(v.Score), detailTrustLevel: audit.Text(session.TrustLevel.String()),
 		detailSession: audit.Text(session.ID),
-		DetailFactors: points, DetailReasons: reasons,
+		DetailFactors: points, risk.DetailReasons: reasons,
 	}
 	if len(v.SilentSources) > 0 {
 		details[detailSilent] = audit.Texts(v.SilentSources)
 	}
 	if v.History.Mode.Learns() {
-		details[DetailHistory] = historyDetails(v)
+		details[risk.DetailHistory] = historyDetails(v)
 	}
 	details.Set(detailCountry, v.Signals.Location.Country)
 	if n := v.Signals.Location.Network; n != (risk.Network{}) {
@@ -77,7 +72,7 @@ func NewEvaluation(session *auth.Session, v *Verdict) audit.Change {
 
 // NewHighRisk returns the SUSPICIOUS_ACTIVITY of a new session at HIGH_RISK.
 func NewHighRisk(session *auth.Session, v *Verdict) audit.Change {
-	details := audit.Details{"reason": audit.Text("high_risk"), detailScore: audit.Number(v.Score)}
+	details := audit.Details{"reason": audit.Text("high_risk"), risk.DetailScore: audit.Number(v.Score)}
 	session.Describe(details)
 	session.DescribeAddress(details)
 	return audit.Change{
@@ -89,7 +84,7 @@ func NewHighRisk(session *auth.Session, v *Verdict) audit.Change {
 //
 func historyDetails(v *Verdict) audit.Details {
 	h := &v.History
-	details := audit.Details{historyMode: audit.Text(h.Mode), historyPointsScore: audit.Number(v.Points)}
+	details := audit.Details{historyMode: audit.Text(h.Mode), risk.DetailPointsScore: audit.Number(v.Points)}
 	switch {
 	case h.Unread:
 		details[historySilent] = audit.Text(SilentUnread)
@@ -149,10 +144,10 @@ func ReadEvaluation(e *audit.Event) Evaluation {
 		level = 0 // of a newer version
 	}
 	return Evaluation{
-		Session: auth.SessionID(e.Details.Text(detailSession)), Score: e.Details.Int(detailScore), TrustLevel: level,
+		Session: auth.SessionID(e.Details.Text(detailSession)), Score: e.Details.Int(risk.DetailScore), TrustLevel: level,
 		Reasons: readReasons(e.Details), Country: e.Details.Text(detailCountry),
 		Organisation: e.Details.Inner(detailNetwork).Text(detailOrganisation),
-		History:      readHistory(e.Details.Inner(DetailHistory)),
+		History:      readHistory(e.Details.Inner(risk.DetailHistory)),
 	}
 }
 
@@ -177,7 +172,7 @@ func (e *Evaluation) Explain(s *auth.Session) []string {
 }
 
 func readReasons(d audit.Details) (reasons []Reason) {
-	points, texts := d.Inner(DetailFactors), d.Inner(DetailReasons)
+	points, texts := d.Inner(DetailFactors), d.Inner(risk.DetailReasons)
 	for f := range (risk.Factors{}) {
 		factor := risk.Factor(f)
 		if n := points.Int(factor.String()); n > 0 {
@@ -194,7 +189,7 @@ func readHistory(d audit.Details) HistoryEvaluation {
 	slices.SortStableFunc(parts, func(a, b audit.Value) int { return cmp.Compare(change(b), change(a)) })
 	h := HistoryEvaluation{
 		Mode: HistoryMode(d.Text(historyMode)), Silent: d.Text(historySilent), Score: d.Int(historyScore),
-		PointsScore: d.Int(historyPointsScore),
+		PointsScore: d.Int(risk.DetailPointsScore),
 	}
 	for _, part := range parts {
 		h.Reasons = append(h.Reasons, inner(part).Text(partReason))
@@ -205,25 +200,4 @@ func readHistory(d audit.Details) HistoryEvaluation {
 func inner(v audit.Value) audit.Details {
 	d, _ := v.(audit.Details)
 	return d
-}
-
-// WithoutHabits returns an event as a session below FULL_TRUST may read it (contract A-63): without
-// the words of its reasons and without the score of the history. From these an attacker who knows
-// only the password could learn, one feature after another, which device, place and language the
-// owner uses, and sign in with them.
-func WithoutHabits(e audit.Event) audit.Event {
-	if e.Category != audit.RiskEvaluation && e.Category != audit.SuspiciousActivity {
-		return e
-	}
-	details := maps.Clone(e.Details)
-	if h := details.Inner(DetailHistory); h != nil {
-		details[detailScore] = h[historyPointsScore]
-	}
-	if e.Category == audit.SuspiciousActivity {
-		delete(details, detailScore)
-	}
-	delete(details, DetailReasons)
-	delete(details, DetailHistory)
-	e.Details = details
-	return e
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/assessment"
+	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
@@ -100,14 +100,14 @@ func (t *Trail) Search(ctx context.Context, user auth.UserID, q Query) (Page, er
 }
 
 // SearchOwn returns a page of the events of the caller, without what the caller must not read: see
-// assessment.WithoutHabits. The error is that of Search.
+// risk.WithoutHabits. The error is that of Search.
 func (t *Trail) SearchOwn(ctx context.Context, caller auth.Session, q Query) (Page, error) {
 	page, err := t.Search(ctx, caller.UserID, q)
 	if err != nil || caller.TrustLevel.Admits(auth.FullTrust) {
 		return page, err
 	}
 	for i := range page.Events {
-		page.Events[i] = assessment.WithoutHabits(page.Events[i])
+		page.Events[i] = risk.WithoutHabits(page.Events[i])
 	}
 	return page, nil
 }

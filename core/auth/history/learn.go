@@ -1,11 +1,6 @@
 package history
 
-import (
-	"time"
-
-	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/trust"
-)
+import "time"
 
 // Addition is what is added to the counts of a value after a sign-in.
 type Addition struct {
@@ -19,20 +14,6 @@ type Addition struct {
 // countEvery is the time for which a value that was counted for a person is not counted again
 // (contract A-58).
 const countEvery = 6 * time.Hour
-
-// MayLearn reports whether history is learnt from a session when it begins. It is learnt from fewer
-// sessions than the usual countries of package risk: a password and copied fields of a device reach
-// LIMITED_TRUST, and must not become familiar. So a session below FULL_TRUST also needs a device
-// that shows its token (contract A-58). Other sessions are learnt from when they pass a step-up.
-func MayLearn(level auth.TrustLevel, d trust.Device, binding trust.Binding) bool {
-	switch {
-	case level.Admits(auth.FullTrust):
-		return true
-	case level.Admits(auth.LimitedTrust):
-		return d.Confirmed && d.Proven && binding != trust.BindingOff
-	}
-	return false
-}
 
 // Learn returns what to add to the counts after a sign-in from which history is learnt, in a stable
 // order. The counts are those that the sign-in was scored with. All of them are added at the time

@@ -13,30 +13,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 )
 
-// TestMayLearn lists the sessions from which history is learnt when they begin.
-func TestMayLearn(t *testing.T) {
-	proven := trust.Device{Confirmed: true, Proven: true}
-	for _, c := range []struct {
-		level   auth.TrustLevel
-		device  trust.Device
-		binding trust.Binding
-		want    bool
-	}{
-		{auth.FullTrust, trust.Device{Confirmed: true, Trusted: true, Proven: true}, trust.BindingPreferred, true},
-		{auth.LimitedTrust, proven, trust.BindingPreferred, true},
-		{auth.LimitedTrust, proven, trust.BindingRequired, true},
-		{auth.LimitedTrust, proven, trust.BindingOff, false},
-		{auth.LimitedTrust, trust.Device{Confirmed: true, Trusted: true}, trust.BindingPreferred, false},
-		{auth.Unverified, proven, trust.BindingPreferred, false},
-		{auth.HighRisk, proven, trust.BindingPreferred, false},
-		{0, proven, trust.BindingPreferred, false},
-	} {
-		if got := MayLearn(c.level, c.device, c.binding); got != c.want {
-			t.Errorf("%s on %+v with %s: %t", c.level, c.device, c.binding, got)
-		}
-	}
-}
-
 // TestRepeatingAttacker checks that somebody who signs in again and again with a stolen password,
 // below FULL_TRUST and on a device without its token, does not become familiar.
 func TestRepeatingAttacker(t *testing.T) {
@@ -47,9 +23,9 @@ func TestRepeatingAttacker(t *testing.T) {
 		for n := range rapid.IntRange(1, 50).Draw(rt, "attempts") {
 			level := rapid.SampledFrom([]auth.TrustLevel{auth.HighRisk, auth.Unverified, auth.LimitedTrust}).
 				Draw(rt, "level")
-			device := trust.Device{Confirmed: level == auth.LimitedTrust, Trusted: rapid.Bool().Draw(rt, "trusted")}
+			device := risk.Device{Confirmed: level == auth.LimitedTrust, Trusted: rapid.Bool().Draw(rt, "trusted")}
 			o := attack.observe(t, start.Add(time.Duration(n)*time.Minute))
-			if MayLearn(level, device, trust.BindingPreferred) {
+			if trust.MayLearn(level, device, trust.BindingPreferred) {
 				c.Apply(Learn(o, c), o.At())
 			}
 		}

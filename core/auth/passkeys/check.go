@@ -6,7 +6,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
-	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/webauthn"
 )
@@ -27,30 +26,17 @@ type Answer struct {
 	Response []byte
 }
 
-// SignIn begins a session for the person of a passkey. The error is fault.Unauthenticated with code
-// invalid_credentials for whatever is wrong with the answer, the passkey or the account (contract
-// K-4); it is recorded and counts against no lock (contract K-8). The other errors are those of
-// signin.Service. The device is that of BeginSignIn.
-func (s *Service) SignIn(ctx context.Context, in Answer, from signin.Origin) (signin.Result, error) {
+// CheckSignIn returns the device of BeginSignIn, and the person of the passkey that has answered. The
+// error is fault.Unauthenticated for whatever is wrong with the answer or the passkey; it comes with
+// what is known.
+func (s *Service) CheckSignIn(ctx context.Context, in Answer) (auth.DeviceFields, auth.UserID, error) {
 	begun, err := s.take(ctx, in.Ceremony, "")
-	var user auth.UserID
-	if err == nil {
-		var checked Checked
-		checked, err = s.Check(ctx, Signature{Party: in.Party, Challenge: begun.challenge(), Response: in.Response})
-		s.Notify(checked)
-		user = checked.User
+	if err != nil {
+		return auth.DeviceFields{}, "", err
 	}
-	if err == nil {
-		from.Device, err = auth.NewDeviceInfo(begun.Device)
-	}
-	var r signin.Result
-	if err == nil {
-		r, err = s.ports.SignIn.StartPasskey(ctx, from, user)
-	}
-	if fault.Is(err, fault.Unauthenticated) {
-		err = s.ports.SignIn.RefusePasskey(ctx, from, user)
-	}
-	return r, err
+	checked, err := s.Check(ctx, Signature{Party: in.Party, Challenge: begun.challenge(), Response: in.Response})
+	s.Notify(checked)
+	return begun.Device, checked.User, err
 }
 
 // StepUpOptions returns the options of a step-up, whose challenge is derived from its id. The error

@@ -1,5 +1,5 @@
-// Package passkeys registers the passkeys of people, signs people in with them, and checks them for
-// step-ups. Package signin scores the sign-in and begins the session.
+// Package passkeys registers the passkeys of people, and checks them for sign-ins and step-ups. Package
+// signin scores the sign-in and begins the session.
 package passkeys
 
 import (
@@ -16,7 +16,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
-	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -89,7 +88,6 @@ type Ports struct {
 	Transaction transaction.Runner
 
 	Verifier webauthn.Verifier
-	SignIn   *signin.Service
 	Used     singleuse.Store
 	Trail    *auditing.Trail
 	Notices  *notices.Notifier

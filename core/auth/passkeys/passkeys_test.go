@@ -102,6 +102,7 @@ const reauthentication = time.Hour
 type fixture struct {
 	t       *testing.T
 	service *passkeys.Service
+	logins  *signin.Service
 	stepUp  *stepup.Service
 	clock   *clocktest.Manual
 	log     *fakedb.AuditLog
@@ -129,16 +130,17 @@ func newFixture(t *testing.T) *fixture {
 		Geography: noSignals{}, Reputation: noSignals{}, Cache: noCache{}, Trail: trail, Notices: fx.notices,
 		Clock: fx.clock, Entropy: entropy,
 	}
-	signIn, err := signin.New(authtest.SignIn(), fx.signIn)
-	fx.must(err)
 	fx.ports = passkeys.Ports{
 		Passkeys: fakedb.NewPasskeys(db), Accounts: fx.signIn.Accounts, Identities: fx.signIn.Identities,
 		Providers: fx.signIn.Providers, Sessions: fx.signIn.Sessions, Pending: fx.signIn.Pending, Cache: noCache{}, Transaction: fx.runner, Verifier: adapter.New(),
-		SignIn: signIn,
-		Used:   &claims{used: map[string]bool{}}, Trail: trail, Notices: fx.notices, Clock: fx.clock, Entropy: entropy,
+		Used: &claims{used: map[string]bool{}}, Trail: trail, Notices: fx.notices, Clock: fx.clock, Entropy: entropy,
 		Root: root,
 	}
+	var err error
 	fx.service, err = passkeys.New(passkeys.Config{ReauthenticationMaxAge: reauthentication}, fx.ports)
+	fx.must(err)
+	fx.signIn.Passkeys = fx.service
+	fx.logins, err = signin.New(authtest.SignIn(), fx.signIn)
 	fx.must(err)
 	fx.stepUp, err = stepup.New(authtest.StepUp(), stepup.Ports{
 		Accounts: fx.signIn.Accounts, Sessions: fx.signIn.Sessions, Devices: fx.signIn.Devices,
@@ -225,7 +227,7 @@ func (fx *fixture) signInWith(k *softkey.Key, spoil func(*softkey.Response)) (si
 	if spoil != nil {
 		spoil(&r)
 	}
-	return fx.service.SignIn(fx.t.Context(), passkeys.Answer{Party: party, Ceremony: s.ID, Response: k.Sign(r)},
+	return fx.logins.LoginByPasskey(fx.t.Context(), passkeys.Answer{Party: party, Ceremony: s.ID, Response: k.Sign(r)},
 		signin.Origin{Address: netip.MustParseAddr("203.0.113.7")})
 }
 
@@ -312,7 +314,7 @@ func TestCeremonies(t *testing.T) {
 	fx.want(finish(fx.caller, signIn, respond(signIn.Challenge)), fault.Invalid, "that of a sign-in")
 	k = fx.newKey()
 	s = begin()
-	_, err = fx.service.SignIn(t.Context(), passkeys.Answer{
+	_, err = fx.logins.LoginByPasskey(t.Context(), passkeys.Answer{
 		Party: party, Ceremony: s.ID, Response: k.Sign(respond(s.Challenge)),
 	}, signin.Origin{})
 	fx.want(err, fault.Unauthenticated, "a sign-in by a registration")
@@ -383,7 +385,7 @@ func TestLongResponses(t *testing.T) {
 		k = fx.newKey()
 		s, err = fx.service.BeginSignIn(party, auth.DeviceFields{UserAgent: "new"})
 		fx.must(err)
-		_, err = fx.service.SignIn(t.Context(), passkeys.Answer{
+		_, err = fx.logins.LoginByPasskey(t.Context(), passkeys.Answer{
 			Party: party, Ceremony: s.ID, Response: pad(k.Sign(respond(s.Challenge)), length),
 		}, signin.Origin{})
 		if f, _ := fault.As(err); (err == nil) != good || !good && f.Code != auth.CodeInvalidCredentials {

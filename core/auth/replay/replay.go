@@ -137,8 +137,8 @@ func (r *Replayer) findPerson(id auth.UserID) *personHistory {
 	return p
 }
 
-func (r *Replayer) deviceTrust(d knownDevice, token RecordedBool) trust.Device {
-	return trust.Device{
+func (r *Replayer) deviceTrust(d knownDevice, token RecordedBool) risk.Device {
+	return risk.Device{
 		Confirmed: d.confirmed, Trusted: d.trusted,
 		Proven: r.config.Assess.Binding == trust.BindingOff || d.confirmed && token != No,
 	}

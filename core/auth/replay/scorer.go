@@ -69,7 +69,7 @@ func (r *Replayer) counts(p *personHistory) history.Counts {
 func (r *Replayer) mayLearn(v *Verdict) bool {
 	e, config := r.event, r.config.Assess
 	switch {
-	case !history.MayLearn(v.Level, v.Signals.Device, config.Binding):
+	case !trust.MayLearn(v.Level, v.Signals.Device, config.Binding):
 		return false
 	case e.DeviceTokenShown == Yes:
 		return true

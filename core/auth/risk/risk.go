@@ -7,23 +7,31 @@ import (
 	"fmt"
 	"math"
 	"time"
-
-	"github.com/tollgate-dev/tollgate/core/auth/trust"
 )
 
 // MaxScore is the greatest score.
-const MaxScore = trust.MaxScore
+const MaxScore = 100
 
 // Signals are the inputs of the score of a sign-in, before its device is recorded.
 type Signals struct {
 	At             time.Time
-	Device         trust.Device
+	Device         Device
 	Location       Location
 	History        History
 	Reputation     Reputation
 	Sessions       Velocity
 	FailedAttempts int // of the user, within the last 15 minutes
 }
+
+// Device is the state of the device that a person signs in from.
+type Device struct {
+	Confirmed bool // a session on it passed step-up or MFA
+	Trusted   bool // its owner marked it TRUSTED; counts once it is confirmed
+	Proven    bool // the request has its device token, or no token is required
+}
+
+// Assured reports whether the device is confirmed, trusted and proven.
+func (d Device) Assured() bool { return d.Confirmed && d.Trusted && d.Proven }
 
 // Velocity counts the recent sessions of the user, without the present one.
 type Velocity struct {

@@ -41,13 +41,13 @@ func TestFactors(t *testing.T) {
 	}{
 		"unknown device": {risk.Signals{}, risk.Factors{risk.DeviceFamiliarity: 30}},
 		"marked only": {
-			risk.Signals{Device: trust.Device{Trusted: true, Proven: true}}, risk.Factors{risk.DeviceFamiliarity: 30},
+			risk.Signals{Device: risk.Device{Trusted: true, Proven: true}}, risk.Factors{risk.DeviceFamiliarity: 30},
 		},
 		"confirmed device": {
-			risk.Signals{Device: trust.Device{Confirmed: true, Proven: true}}, risk.Factors{risk.DeviceFamiliarity: 15},
+			risk.Signals{Device: risk.Device{Confirmed: true, Proven: true}}, risk.Factors{risk.DeviceFamiliarity: 15},
 		},
 		"not proven": {
-			risk.Signals{Device: trust.Device{Confirmed: true, Trusted: true}}, risk.Factors{
+			risk.Signals{Device: risk.Device{Confirmed: true, Trusted: true}}, risk.Factors{
 				risk.DeviceFamiliarity: 15,
 			},
 		},
@@ -165,7 +165,7 @@ func TestFactors(t *testing.T) {
 }
 
 func assuredSignals(s risk.Signals) risk.Signals {
-	s.Device = trust.Device{Confirmed: true, Trusted: true, Proven: true}
+	s.Device = risk.Device{Confirmed: true, Trusted: true, Proven: true}
 	return s
 }
 
@@ -194,7 +194,7 @@ func drawSignals(t *rapid.T) risk.Signals {
 	state := rapid.SampledFrom([]risk.SourceState{risk.NotConfigured, risk.Unanswered, risk.Known})
 	return risk.Signals{
 		At: now,
-		Device: trust.Device{
+		Device: risk.Device{
 			Confirmed: rapid.Bool().Draw(t, "confirmed"), Trusted: rapid.Bool().Draw(t, "trusted"),
 			Proven: rapid.Bool().Draw(t, "proven"),
 		},

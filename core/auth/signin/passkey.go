@@ -7,15 +7,35 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/company"
+	"github.com/tollgate-dev/tollgate/core/auth/passkeys"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
-// StartPasskey begins a session for a person whose passkey was checked, which counts as password
+// LoginByPasskey begins a session for the person of a passkey. The error is fault.Unauthenticated with
+// code invalid_credentials for whatever is wrong with the answer, the passkey or the account (contract
+// K-4); it is recorded and counts against no lock (contract K-8). The other errors are those of Start.
+// The device is that of passkeys.Service.BeginSignIn.
+func (s *Service) LoginByPasskey(ctx context.Context, in passkeys.Answer, from Origin) (Result, error) {
+	device, user, err := s.ports.Passkeys.CheckSignIn(ctx, in)
+	if err == nil {
+		from.Device, err = auth.NewDeviceInfo(device)
+	}
+	var r Result
+	if err == nil {
+		r, err = s.startPasskey(ctx, from, user)
+	}
+	if fault.Is(err, fault.Unauthenticated) {
+		err = s.refusePasskey(ctx, from, user)
+	}
+	return r, err
+}
+
+// startPasskey begins a session for a person whose passkey was checked, which counts as password
 // and second factor in one (contract K-6). It ignores the lock after failures. It returns
 // fault.Unauthenticated if the account has no sign-in, an operator has locked it, or the person's
 // company has not confirmed them for too long.
-func (s *Service) StartPasskey(ctx context.Context, from Origin, user auth.UserID) (Result, error) {
+func (s *Service) startPasskey(ctx context.Context, from Origin, user auth.UserID) (Result, error) {
 	return s.Start(ctx, from, func(ctx context.Context) (Admitted, error) {
 		person := Admitted{Factor: auth.FactorPasskey}
 		err := s.ports.Accounts.Update(ctx, user, func(a *auth.Account) error {
@@ -71,9 +91,9 @@ func (s *Service) bindCompany(ctx context.Context, person *Admitted) error {
 	return nil
 }
 
-// RefusePasskey records a passkey that was refused, and returns the error for it. The user is empty
+// refusePasskey records a passkey that was refused, and returns the error for it. The user is empty
 // if the passkey is not known.
-func (s *Service) RefusePasskey(ctx context.Context, from Origin, user auth.UserID) error {
+func (s *Service) refusePasskey(ctx context.Context, from Origin, user auth.UserID) error {
 	if err := s.recordRefused(ctx, from, user, "factor", audit.Text(auth.FactorPasskey)); err != nil {
 		return err
 	}

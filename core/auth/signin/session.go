@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
+	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
@@ -92,7 +93,7 @@ func (s *Service) learn(ctx context.Context, session *auth.Session, v *assessmen
 	}
 	additions := history.Learn(v.History.Observation, v.History.Counts)
 	var err error
-	if factor != "" || history.MayLearn(session.TrustLevel, v.Signals.Device, s.config.DeviceBinding) {
+	if factor != "" || trust.MayLearn(session.TrustLevel, v.Signals.Device, s.config.DeviceBinding) {
 		err = s.ports.Counts.Add(ctx, session.UserID, additions, session.CreatedAt)
 	} else {
 		err = s.ports.Deferrals.Defer(ctx, *session, additions)
@@ -104,8 +105,8 @@ func (s *Service) learn(ctx context.Context, session *auth.Session, v *assessmen
 }
 
 // deviceTrust returns the properties of a device that its trust depends on.
-func deviceTrust(d *auth.Device, proven bool) trust.Device {
-	return trust.Device{Confirmed: d.Confirmed, Trusted: d.Trusted(), Proven: proven}
+func deviceTrust(d *auth.Device, proven bool) risk.Device {
+	return risk.Device{Confirmed: d.Confirmed, Trusted: d.Trusted(), Proven: proven}
 }
 
 // maxRevocations is how often a login tries to record a device that is revoked at the same time.

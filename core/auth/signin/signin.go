@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/lockout"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
+	"github.com/tollgate-dev/tollgate/core/auth/passkeys"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -108,6 +109,7 @@ type Ports struct {
 	Passwords secrets.PasswordHasher
 	Tokens    secrets.TokenSigner
 	Root      auth.RootSecret
+	Passkeys  *passkeys.Service
 
 	Geography  signals.Geography
 	Reputation signals.Reputation

@@ -7,12 +7,10 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 )
-
-// MaxScore is the greatest risk score (contract A-28).
-const MaxScore = 100
 
 // Bounds are the greatest risk scores of the levels. A score above all of them is HIGH_RISK
 // (contract A-31).
@@ -30,8 +28,8 @@ func (b Bounds) Validate() error {
 	}{
 		{"Full", b.Full}, {"Limited", b.Limited}, {"Unverified", b.Unverified},
 	} {
-		if bound.score < 0 || bound.score > MaxScore {
-			return fmt.Errorf("%s: %d is not in the range 0 to %d", bound.name, bound.score, MaxScore)
+		if bound.score < 0 || bound.score > risk.MaxScore {
+			return fmt.Errorf("%s: %d is not in the range 0 to %d", bound.name, bound.score, risk.MaxScore)
 		}
 	}
 	switch {
@@ -66,16 +64,6 @@ const (
 	BindingOff       Binding = "off"       // the fields of deviceInfo suffice
 )
 
-// Device is the state of the device that a person signs in from.
-type Device struct {
-	Confirmed bool // a session on it passed step-up or MFA
-	Trusted   bool // its owner marked it TRUSTED; counts once it is confirmed
-	Proven    bool // the request has its device token, or no token is required
-}
-
-// Assured reports whether the device is confirmed, trusted and proven.
-func (d Device) Assured() bool { return d.Confirmed && d.Trusted && d.Proven }
-
 // Validate returns an error if the binding is not one of the constants.
 func (b Binding) Validate() error {
 	switch b {
@@ -87,7 +75,7 @@ func (b Binding) Validate() error {
 
 // Cap returns the highest level that a session on the device may have, whatever its score
 // (contract A-32).
-func Cap(d Device, b Binding) auth.TrustLevel {
+func Cap(d risk.Device, b Binding) auth.TrustLevel {
 	switch {
 	case !d.Confirmed:
 		return auth.Unverified
@@ -100,8 +88,22 @@ func Cap(d Device, b Binding) auth.TrustLevel {
 }
 
 // Decide returns the level of a new session: that of its score, capped by its device.
-func Decide(score int, d Device, bounds Bounds, b Binding) auth.TrustLevel {
+func Decide(score int, d risk.Device, bounds Bounds, b Binding) auth.TrustLevel {
 	return min(bounds.Level(score), Cap(d, b))
+}
+
+// MayLearn reports whether history is learnt from a session when it begins. It is learnt from fewer
+// sessions than the usual countries of package risk: a password and copied fields of a device reach
+// LIMITED_TRUST, and must not become familiar. So a session below FULL_TRUST also needs a device
+// that shows its token (contract A-58). Other sessions are learnt from when they pass a step-up.
+func MayLearn(level auth.TrustLevel, d risk.Device, binding Binding) bool {
+	switch {
+	case level.Admits(auth.FullTrust):
+		return true
+	case level.Admits(auth.LimitedTrust):
+		return d.Confirmed && d.Proven && binding != BindingOff
+	}
+	return false
 }
 
 // Require returns fault.Forbidden with code insufficient_trust if the level have does not admit

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/authtest"
+	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
@@ -39,5 +40,29 @@ func TestRequire(t *testing.T) {
 		`error_description="a session at FULL_TRUST is required", acr_values="FULL_TRUST"`
 	if !ok || f.Kind != fault.Forbidden || f.Code != auth.CodeInsufficientTrust || f.Details.Text("challenge") != challenge {
 		t.Errorf("failure %+v", f)
+	}
+}
+
+// TestMayLearn lists the sessions from which history is learnt when they begin.
+func TestMayLearn(t *testing.T) {
+	proven := risk.Device{Confirmed: true, Proven: true}
+	for _, c := range []struct {
+		level   auth.TrustLevel
+		device  risk.Device
+		binding trust.Binding
+		want    bool
+	}{
+		{auth.FullTrust, risk.Device{Confirmed: true, Trusted: true, Proven: true}, trust.BindingPreferred, true},
+		{auth.LimitedTrust, proven, trust.BindingPreferred, true},
+		{auth.LimitedTrust, proven, trust.BindingRequired, true},
+		{auth.LimitedTrust, proven, trust.BindingOff, false},
+		{auth.LimitedTrust, risk.Device{Confirmed: true, Trusted: true}, trust.BindingPreferred, false},
+		{auth.Unverified, proven, trust.BindingPreferred, false},
+		{auth.HighRisk, proven, trust.BindingPreferred, false},
+		{0, proven, trust.BindingPreferred, false},
+	} {
+		if got := trust.MayLearn(c.level, c.device, c.binding); got != c.want {
+			t.Errorf("%s on %+v with %s: %t", c.level, c.device, c.binding, got)
+		}
 	}
 }

@@ -153,7 +153,7 @@ func (f *Finder) own(ctx context.Context, w Wanted, who authority.Caller) ([]reg
 		return nil, nil //nolint:nilerr // others have no servers of their own
 	}
 	grants, err := f.ports.Grants.Of(ctx, person)
-	of := view.View{Include: changeable(grants)}
+	of := registry.Selection{Include: changeable(grants)}
 	if err != nil || len(of.Include) == 0 {
 		return nil, err
 	}

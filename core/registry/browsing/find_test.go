@@ -73,11 +73,11 @@ type shelfViews struct{}
 
 func (shelfViews) Known(_ context.Context, who authority.Caller) ([]view.View, error) {
 	all := []view.View{
-		{Name: "some", Include: []registry.Pattern{somePattern("1")}, Access: view.Public, Deprecated: view.Hide},
+		{Name: "some", Selection: registry.Selection{Include: []registry.Pattern{somePattern("1")}}, Access: view.Public, Deprecated: view.Hide},
 		{Name: "closed", Access: view.WithToken},
 	}
 	if _, err := who.Person(); err == nil {
-		all = append(all, view.View{Name: "team", Include: []registry.Pattern{somePattern("2")}, Access: view.People})
+		all = append(all, view.View{Name: "team", Selection: registry.Selection{Include: []registry.Pattern{somePattern("2")}}, Access: view.People})
 	}
 	return all, nil
 }

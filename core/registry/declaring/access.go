@@ -110,7 +110,7 @@ func (r *run) policies() kind {
 			o.save = func(ctx context.Context, owner string, before *object) error {
 				draft.ManagedBy = owner
 				if before != nil {
-					return r.ports.Policies.Change(ctx, publisher.PolicyID(before.id), draft)
+					return r.ports.Policies.Change(ctx, registry.PolicyID(before.id), draft)
 				}
 				_, err := r.ports.Policies.Add(ctx, r.request.Operator, draft)
 				return err

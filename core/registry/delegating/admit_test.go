@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/ports/identity"
 	"github.com/tollgate-dev/tollgate/test/must"
@@ -138,9 +139,9 @@ func TestPolicies(t *testing.T) {
 func TestEachPolicyGivesAPermission(t *testing.T) {
 	t.Parallel()
 	fx, key := newPublished(t, publisher.ByPolicies)
-	var ids []publisher.PolicyID
+	var ids []registry.PolicyID
 	for i := range 32 {
-		ids = append(ids, publisher.PolicyID(fmt.Sprintf("p%02d", i)))
+		ids = append(ids, registry.PolicyID(fmt.Sprintf("p%02d", i)))
 		fx.addPolicy(t, ids[i], maker, domainDraft())
 	}
 	_, err := fx.prove(t, key)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -68,7 +69,7 @@ func TestEachAttemptIsRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	fx.requireEvent(t, authority.ProofAttempt{
-		Method: publisher.DNS, Domain: domainName, Key: key.fingerprint(), Policies: []publisher.PolicyID{"p1", "p2"},
+		Method: publisher.DNS, Domain: domainName, Key: key.fingerprint(), Policies: []registry.PolicyID{"p1", "p2"},
 	})
 	_, err = fx.ProveDomain(t.Context(), r)
 	replay := refused(reasonOf(err))
@@ -93,7 +94,7 @@ func TestEachTokenIsRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	fx.requireEvent(t, authority.ProofAttempt{
-		Method: publisher.GitHubOIDC, Issuer: gitHubIssuer, Subject: job.Subject, Policies: []publisher.PolicyID{"p1"},
+		Method: publisher.GitHubOIDC, Issuer: gitHubIssuer, Subject: job.Subject, Policies: []registry.PolicyID{"p1"},
 	})
 }
 

@@ -128,7 +128,7 @@ func gitHubDraft() publisher.Draft {
 
 // addPolicy stores a policy of a maker and returns it.
 func (fx *fixture) addPolicy(
-	t *testing.T, id publisher.PolicyID, createdBy string, d publisher.Draft, changes ...func(*publisher.Policy),
+	t *testing.T, id registry.PolicyID, createdBy string, d publisher.Draft, changes ...func(*publisher.Policy),
 ) publisher.Policy {
 	t.Helper()
 	p, err := publisher.NewPolicy(d, publisher.Rules{Issuers: []string{otherIssuer}, GitHubIssuer: gitHubIssuer},
@@ -143,9 +143,9 @@ func (fx *fixture) addPolicy(
 }
 
 // policy returns a stored policy.
-func (fx *fixture) policy(t *testing.T, id publisher.PolicyID) publisher.Policy {
+func (fx *fixture) policy(t *testing.T, id registry.PolicyID) publisher.Policy {
 	t.Helper()
-	found, err := fx.policies.Policies.Find(t.Context(), registrystore.PolicyQuery{IDs: []publisher.PolicyID{id}})
+	found, err := fx.policies.Policies.Find(t.Context(), registrystore.PolicyQuery{IDs: []registry.PolicyID{id}})
 	if err != nil || len(found) != 1 {
 		t.Fatalf("policy %s: found %+v, error %v", id, found, err)
 	}
@@ -248,7 +248,7 @@ func requireFault(t *testing.T, err error, kind fault.Kind, parts ...string) {
 }
 
 // requireGiven fails the test unless the last token has permissions of exactly these policies.
-func (fx *fixture) requireGiven(t *testing.T, want ...publisher.PolicyID) {
+func (fx *fixture) requireGiven(t *testing.T, want ...registry.PolicyID) {
 	t.Helper()
 	if len(fx.publishers.issued) == 0 {
 		t.Fatal("no token was issued")
@@ -306,7 +306,7 @@ func (p *racingPolicies) Find(ctx context.Context, q registrystore.PolicyQuery) 
 }
 
 func (p *racingPolicies) Update(
-	ctx context.Context, id publisher.PolicyID, change func(*publisher.Policy) error,
+	ctx context.Context, id registry.PolicyID, change func(*publisher.Policy) error,
 ) error {
 	p.updates++
 	return p.Policies.Update(ctx, id, change)

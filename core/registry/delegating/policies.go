@@ -68,7 +68,7 @@ func (s *Policies) Add(ctx context.Context, who authority.Caller, d publisher.Dr
 			return Policy{}, err
 		}
 	}
-	p.ID, p.CreatedBy = secrets.NewUUID[publisher.PolicyID](s.ports.Entropy), maker
+	p.ID, p.CreatedBy = secrets.NewUUID[registry.PolicyID](s.ports.Entropy), maker
 	mine, err := s.visible(ctx, who, scope.Admin)
 	if err != nil {
 		return Policy{}, err
@@ -131,7 +131,7 @@ func (s *Policies) checkOwner(ctx context.Context, p *publisher.Policy) error {
 // Change replaces the actions, the end, the owner and the manager of a policy by those of a draft,
 // for an operator. What it has learnt of its proofs stays. It returns fault.NotFound if there is no
 // policy with the ID, and for the draft the errors of Add.
-func (s *Policies) Change(ctx context.Context, id publisher.PolicyID, d publisher.Draft) error {
+func (s *Policies) Change(ctx context.Context, id registry.PolicyID, d publisher.Draft) error {
 	wanted, err := publisher.NewPolicy(d, s.rules, s.ports.Clock.Now())
 	if err != nil {
 		return err
@@ -186,7 +186,7 @@ func (s *Policies) List(ctx context.Context, who authority.Caller) ([]Policy, er
 // Remove removes a policy for names that the caller may publish, and with it ends its tokens. It
 // returns fault.NotFound for any other, and the error of check.
 func (s *Policies) Remove(
-	ctx context.Context, who authority.Caller, id publisher.PolicyID, check registry.Check[publisher.Policy],
+	ctx context.Context, who authority.Caller, id registry.PolicyID, check registry.Check[publisher.Policy],
 ) error {
 	mine, err := s.visible(ctx, who, scope.Admin)
 	if err != nil {
@@ -197,7 +197,7 @@ func (s *Policies) Remove(
 		return err
 	}
 	return s.ports.Transactions.Atomically(transaction.Exclusive(ctx), func(ctx context.Context) error {
-		found, err := s.ports.Policies.Find(ctx, registrystore.PolicyQuery{IDs: []publisher.PolicyID{id}})
+		found, err := s.ports.Policies.Find(ctx, registrystore.PolicyQuery{IDs: []registry.PolicyID{id}})
 		if err != nil {
 			return err
 		}

@@ -162,9 +162,9 @@ func TestPeopleSeeWhatTheirGrantsCover(t *testing.T) {
 	t.Parallel()
 	fx := newPolicyFixture(t, publisher.ByPolicies)
 	wide, narrow := fx.add(t, "ada", "com.example/w*").ID, fx.add(t, "ada", "com.example/bird").ID
-	for caller, want := range map[string][]publisher.PolicyID{"ada": {wide, narrow}, "bea": {narrow}, "eve": nil} {
+	for caller, want := range map[string][]registry.PolicyID{"ada": {wide, narrow}, "bea": {narrow}, "eve": nil} {
 		list, err := fx.service.List(t.Context(), as(caller))
-		var got []publisher.PolicyID
+		var got []registry.PolicyID
 		for _, p := range list {
 			got = append(got, p.ID)
 		}
@@ -173,7 +173,7 @@ func TestPeopleSeeWhatTheirGrantsCover(t *testing.T) {
 		}
 	}
 	bea := as("bea")
-	for name, id := range map[string]publisher.PolicyID{"not covered": wide, "none": "x"} {
+	for name, id := range map[string]registry.PolicyID{"not covered": wide, "none": "x"} {
 		wantFault(t, fx.service.Remove(t.Context(), bea, id, nil), fault.NotFound, "%s", name)
 	}
 	fx.recorder.recorded = nil
@@ -232,7 +232,7 @@ func TestTooManyPolicies(t *testing.T) {
 	fx := newPolicyFixture(t, publisher.ByPolicies)
 	p := fx.add(t, "ada", "com.example/w*").Policy
 	for i := range 1998 {
-		p.ID = publisher.PolicyID(fmt.Sprintf("p%04d", i))
+		p.ID = registry.PolicyID(fmt.Sprintf("p%04d", i))
 		must.Succeed(t, fx.store.Add(t.Context(), p))
 	}
 	fx.add(t, "ada", "com.example/x")
@@ -246,35 +246,35 @@ func TestLivingPermissions(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		mode   publisher.Mode
-		change func(t *testing.T, fx *policyFixture, id publisher.PolicyID)
+		change func(t *testing.T, fx *policyFixture, id registry.PolicyID)
 		want   int
 	}{
-		"alive":         {publisher.ByPolicies, func(*testing.T, *policyFixture, publisher.PolicyID) {}, 1},
-		"open":          {publisher.Open, func(*testing.T, *policyFixture, publisher.PolicyID) {}, 2},
-		"off":           {publisher.Off, func(*testing.T, *policyFixture, publisher.PolicyID) {}, 0},
+		"alive":         {publisher.ByPolicies, func(*testing.T, *policyFixture, registry.PolicyID) {}, 1},
+		"open":          {publisher.Open, func(*testing.T, *policyFixture, registry.PolicyID) {}, 2},
+		"off":           {publisher.Off, func(*testing.T, *policyFixture, registry.PolicyID) {}, 0},
 		"removed":       {publisher.ByPolicies, removePolicy, 0},
 		"removed, open": {publisher.Open, removePolicy, 1},
 		"maker disabled": {
-			publisher.ByPolicies, func(_ *testing.T, fx *policyFixture, _ publisher.PolicyID) {
+			publisher.ByPolicies, func(_ *testing.T, fx *policyFixture, _ registry.PolicyID) {
 				fx.people["ada"] = false
 			}, 0,
 		},
 		"grant removed": {publisher.ByPolicies, removeGrant, 0},
-		"grant given back": {publisher.ByPolicies, func(t *testing.T, fx *policyFixture, id publisher.PolicyID) {
+		"grant given back": {publisher.ByPolicies, func(t *testing.T, fx *policyFixture, id registry.PolicyID) {
 			removeGrant(t, fx, id)
 			must.Succeed(t, fx.grants.Add(t.Context(), newGrant(t, "ada", "com.example/*")))
 		}, 1},
-		"grant to edit only": {publisher.ByPolicies, func(t *testing.T, fx *policyFixture, id publisher.PolicyID) {
+		"grant to edit only": {publisher.ByPolicies, func(t *testing.T, fx *policyFixture, id registry.PolicyID) {
 			removeGrant(t, fx, id)
 			must.Succeed(t, fx.grants.Add(t.Context(), newGrant(t, "ada", "com.example/*", registry.ActionEdit)))
 		}, 0},
-		"expired": {publisher.ByPolicies, func(t *testing.T, fx *policyFixture, id publisher.PolicyID) {
+		"expired": {publisher.ByPolicies, func(t *testing.T, fx *policyFixture, id registry.PolicyID) {
 			fx.update(t, id, func(p *publisher.Policy) { p.ExpiresAt = epoch })
 		}, 0},
-		"key gone": {publisher.ByPolicies, func(t *testing.T, fx *policyFixture, id publisher.PolicyID) {
+		"key gone": {publisher.ByPolicies, func(t *testing.T, fx *policyFixture, id registry.PolicyID) {
 			fx.update(t, id, func(p *publisher.Policy) { p.GoneSince = epoch.Add(-59 * time.Minute) })
 		}, 1},
-		"unproven": {publisher.ByPolicies, func(t *testing.T, fx *policyFixture, id publisher.PolicyID) {
+		"unproven": {publisher.ByPolicies, func(t *testing.T, fx *policyFixture, id registry.PolicyID) {
 			fx.update(t, id, func(p *publisher.Policy) { p.GoneSince = epoch.Add(-time.Hour) })
 		}, 0},
 	} {
@@ -299,17 +299,17 @@ func TestLivingPermissions(t *testing.T) {
 	}
 }
 
-func removePolicy(t *testing.T, fx *policyFixture, id publisher.PolicyID) {
+func removePolicy(t *testing.T, fx *policyFixture, id registry.PolicyID) {
 	t.Helper()
 	must.Succeed(t, fx.service.Remove(t.Context(), authority.Operator(), id, nil))
 }
 
-func removeGrant(t *testing.T, fx *policyFixture, _ publisher.PolicyID) {
+func removeGrant(t *testing.T, fx *policyFixture, _ registry.PolicyID) {
 	t.Helper()
 	must.Succeed(t, fx.grants.Remove(t.Context(), newGrant(t, "ada", "com.example/*")))
 }
 
-func (fx *policyFixture) update(t *testing.T, id publisher.PolicyID, change func(*publisher.Policy)) {
+func (fx *policyFixture) update(t *testing.T, id registry.PolicyID, change func(*publisher.Policy)) {
 	t.Helper()
 	must.Succeed(t, fx.store.Update(t.Context(), id, func(p *publisher.Policy) error { change(p); return nil }))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/domainkeys"
 	"github.com/tollgate-dev/tollgate/ports/identity"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/ports/servicestore"
 	"github.com/tollgate-dev/tollgate/ports/singleuse"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
@@ -23,7 +24,7 @@ import (
 type ProverPorts struct {
 	Transactions transaction.Runner
 	Policies     registrystore.Policies
-	Services     registrystore.Services
+	Services     servicestore.Services
 	Checker      *permit.Checker
 	Keys         domainkeys.Sources
 	Identities   identity.Verifier

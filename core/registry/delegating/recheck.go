@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -149,7 +150,7 @@ func (r *Rechecker) readKeys(ctx context.Context, p *publisher.Policy) ([]publis
 // storeOutcome stores whether the key of a policy is there. If that has changed, it records it, and
 // notifies the maker of a key that is gone.
 func (r *Rechecker) storeOutcome(
-	ctx context.Context, id publisher.PolicyID, keys []publisher.Key, now time.Time,
+	ctx context.Context, id registry.PolicyID, keys []publisher.Key, now time.Time,
 ) error {
 	var before, after publisher.Policy
 	err := r.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
@@ -179,7 +180,7 @@ func (r *Rechecker) storeOutcome(
 // newEvent returns the event of a key that is gone or there again.
 func newEvent(p *publisher.Policy) authority.ProofAttempt {
 	e := authority.ProofAttempt{
-		Method: p.Method, Domain: p.Domain.String(), Key: p.Fingerprint.String(), Policies: []publisher.PolicyID{p.ID},
+		Method: p.Method, Domain: p.Domain.String(), Key: p.Fingerprint.String(), Policies: []registry.PolicyID{p.ID},
 	}
 	if !p.GoneSince.IsZero() {
 		e.Reason = "the domain no longer publishes the key of the policy"
@@ -188,7 +189,7 @@ func newEvent(p *publisher.Policy) authority.ProofAttempt {
 }
 
 // store updates a policy, if it still exists.
-func (r *Rechecker) store(ctx context.Context, id publisher.PolicyID, change func(*publisher.Policy)) error {
+func (r *Rechecker) store(ctx context.Context, id registry.PolicyID, change func(*publisher.Policy)) error {
 	err := r.ports.Policies.Update(ctx, id, func(stored *publisher.Policy) error {
 		change(stored)
 		return nil

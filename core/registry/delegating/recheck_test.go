@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/scope"
@@ -93,7 +94,7 @@ func (fx *recheckFixture) Wait(ctx context.Context, d time.Duration) bool {
 	return ctx.Err() == nil && len(fx.waits) < fx.until
 }
 
-func (fx *recheckFixture) addPolicy(t *testing.T, id publisher.PolicyID, changes ...func(*publisher.Policy)) {
+func (fx *recheckFixture) addPolicy(t *testing.T, id registry.PolicyID, changes ...func(*publisher.Policy)) {
 	t.Helper()
 	p, err := publisher.NewPolicy(publisher.Draft{Method: "dns", Domain: "example.com", Pattern: "com.example/*"},
 		publisher.Rules{}, fx.clock.Now())
@@ -105,9 +106,9 @@ func (fx *recheckFixture) addPolicy(t *testing.T, id publisher.PolicyID, changes
 	must.Succeed(t, fx.store.Add(t.Context(), p))
 }
 
-func (fx *recheckFixture) policy(t *testing.T, id publisher.PolicyID) publisher.Policy {
+func (fx *recheckFixture) policy(t *testing.T, id registry.PolicyID) publisher.Policy {
 	t.Helper()
-	found, err := fx.store.Policies.Find(t.Context(), registrystore.PolicyQuery{IDs: []publisher.PolicyID{id}})
+	found, err := fx.store.Policies.Find(t.Context(), registrystore.PolicyQuery{IDs: []registry.PolicyID{id}})
 	if err != nil || len(found) != 1 {
 		t.Fatalf("policy %s: %+v, error %v", id, found, err)
 	}
@@ -159,7 +160,7 @@ func TestManyPoliciesAreCheckedInBatches(t *testing.T) {
 	t.Parallel()
 	fx := newRecheckFixture(t)
 	for i := range 250 {
-		fx.addPolicy(t, publisher.PolicyID(fmt.Sprintf("p%03d", i)))
+		fx.addPolicy(t, registry.PolicyID(fmt.Sprintf("p%03d", i)))
 	}
 	fx.check(t)
 	wantEqual(t, len(fx.lookups), 250, "lookups")
@@ -177,7 +178,7 @@ func TestKeyIsGone(t *testing.T) {
 	gone := fx.clock.Now()
 	fx.requireState(t, "gone for the first time", publisher.Active)
 	wantEvent := authority.ProofAttempt{
-		Method: publisher.DNS, Domain: "example.com", Policies: []publisher.PolicyID{"p1"},
+		Method: publisher.DNS, Domain: "example.com", Policies: []registry.PolicyID{"p1"},
 		Reason: "the domain no longer publishes the key of the policy",
 	}
 	if len(fx.events) != 1 || fx.events[0].Reason != wantEvent.Reason || fx.events[0].Domain != wantEvent.Domain ||

@@ -15,14 +15,14 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/management"
-	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/ports/servicestore"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
 // ServicePorts are the dependencies of Services. All fields are required.
 type ServicePorts struct {
 	Transactions transaction.Runner
-	Services     registrystore.Services
+	Services     servicestore.Services
 	Recorder     authority.Recorder
 	Clock        clock.Clock
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/fields"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/view"
 )
 
 // MaxMirrors is the greatest number of mirrors.
@@ -49,8 +48,8 @@ func ParseReview(s string) (Review, error) {
 type Mirror struct {
 	Name      Name
 	URL       URL
-	Selection view.View     // only its patterns: which servers are taken
-	Interval  time.Duration // between two reads of the other registry
+	Selection registry.Selection // which servers are taken
+	Interval  time.Duration      // between two reads of the other registry
 	Review    Review
 	Lenient   bool // documents that break rules are taken too (transfer.Options.Lenient)
 	CreatedAt time.Time
@@ -69,9 +68,6 @@ type Draft struct {
 	ManagedBy        string // empty to keep that of a mirror that is replaced
 }
 
-// selection is the name of the view of Mirror.Selection, which has no other use.
-const selection = "mirror"
-
 // New returns the mirror of a draft. It returns fault.Invalid, with the name of the field, if one
 // is wrong.
 func New(d Draft, now time.Time) (Mirror, error) {
@@ -87,7 +83,7 @@ func New(d Draft, now time.Time) (Mirror, error) {
 	if m.URL, err = ParseURL(d.URL); err != nil {
 		return Mirror{}, fault.In("url", err)
 	}
-	if m.Selection, err = view.New(view.Draft{Name: selection, Include: d.Include, Exclude: d.Exclude}); err != nil {
+	if m.Selection, err = registry.ParseSelection(d.Include, d.Exclude); err != nil {
 		return Mirror{}, err
 	}
 	if d.Interval != 0 {

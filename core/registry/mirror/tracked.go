@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/review"
 )
 
 // Tracked is the state of a version in another registry that a mirror has taken.
@@ -22,7 +21,7 @@ type Tracked struct {
 	StatusChangedAt time.Time
 	// Review is the review to which the document was submitted; empty if it was listed at once. The
 	// document is not listed while the review is pending or rejected.
-	Review review.ID
+	Review registry.ReviewID
 }
 
 // Upstream returns the state for the lineage of the server. document says whether the document is

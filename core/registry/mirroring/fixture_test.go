@@ -18,7 +18,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
-	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
@@ -221,7 +220,7 @@ func (fx *fixture) release(target quarantining.Target) {
 	must.Succeed(fx.t, fx.quarantine().Release(fx.t.Context(), authority.Operator(), target))
 }
 
-func (fx *fixture) approve(id review.ID) {
+func (fx *fixture) approve(id registry.ReviewID) {
 	fx.t.Helper()
 	_, err := fx.reviews.Approve(fx.t.Context(), authority.Operator(), id, "")
 	must.Succeed(fx.t, err)

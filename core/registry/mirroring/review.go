@@ -18,7 +18,7 @@ import (
 // it returns the ID of the pending review.
 func (c *committer) submit(
 	ctx context.Context, v *candidate, l *registry.Lineage,
-) (approved bool, id review.ID, err error) {
+) (approved bool, id registry.ReviewID, err error) {
 	own := func(r review.Review) bool { return r.Submitter.Key == c.mirror.Submitter() }
 	if _, err := c.supersedePending(ctx, v.Name, v.Version, own); err != nil {
 		return false, "", err
@@ -32,7 +32,7 @@ func (c *committer) submit(
 	}
 	now := c.now()
 	r, err := c.ports.Approver.Approve(ctx, review.Review{
-		ID: secrets.NewUUID[review.ID](c.ports.Entropy), Name: v.Name, Version: v.Version,
+		ID: secrets.NewUUID[registry.ReviewID](c.ports.Entropy), Name: v.Name, Version: v.Version,
 		State: review.Pending, Kind: kind, Document: v.document.Bytes(),
 		Submitter: review.Submitter{Key: c.mirror.Submitter()}, SubmittedAt: now,
 	}, v.document, now)

@@ -57,7 +57,7 @@ func (c *Checker) LivingPermissions(ctx context.Context, list []publisher.Permis
 		return nil, nil
 	}
 	var living []publisher.Permission
-	var ids []publisher.PolicyID
+	var ids []registry.PolicyID
 	for _, p := range list {
 		switch {
 		case p.Policy != "":
@@ -87,7 +87,7 @@ func (c *Checker) LivingPermissions(ctx context.Context, list []publisher.Permis
 
 // Makers returns the people who created the policies with some IDs, without those that operator
 // commands created. It returns fault.Unavailable when the database is not available.
-func (c *Checker) Makers(ctx context.Context, ids []publisher.PolicyID) ([]registry.Holder, error) {
+func (c *Checker) Makers(ctx context.Context, ids []registry.PolicyID) ([]registry.Holder, error) {
 	found, err := c.ports.Policies.Find(ctx, registrystore.PolicyQuery{IDs: ids})
 	if err != nil {
 		return nil, err

@@ -73,7 +73,7 @@ const TokenTTL = 5 * time.Minute
 type Permission struct {
 	Actions []Action
 	Pattern registry.Pattern
-	Policy  PolicyID // empty for a permission that does not depend on a policy (Open)
+	Policy  registry.PolicyID // empty for a permission that does not depend on a policy (Open)
 }
 
 // Allows reports whether the permission covers an action on a server.

@@ -71,12 +71,9 @@ func parseRecord(text string) (key Key, ok bool, err error) {
 	return key, true, err
 }
 
-// PolicyID names a policy; it is a UUID in lower case.
-type PolicyID string
-
 // Policy says which proof may do what with which servers. NewPolicy makes one.
 type Policy struct {
-	ID      PolicyID
+	ID      registry.PolicyID
 	Method  Method
 	Pattern registry.Pattern
 	Actions []Action

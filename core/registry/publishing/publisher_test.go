@@ -55,7 +55,7 @@ func newPublisherFixture(t *testing.T, c publishing.Config, actions ...[]publish
 	must.Succeed(t, err)
 	for i, list := range actions {
 		p := publisher.Policy{
-			ID: publisher.PolicyID(rune('a' + i)), Method: publisher.DNS, Pattern: pattern, Actions: list,
+			ID: registry.PolicyID(rune('a' + i)), Method: publisher.DNS, Pattern: pattern, Actions: list,
 		}
 		must.Succeed(t, f.policies.Add(t.Context(), p))
 		f.publisher.Permissions = append(f.publisher.Permissions, p.Permission())

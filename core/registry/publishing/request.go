@@ -16,7 +16,7 @@ import (
 // The errors are those of Publish, and fault.Conflict if a document of the version waits already.
 func (p *Publisher) Ask(
 	ctx context.Context, who authority.Caller, r review.Request, read func(context.Context) ([]byte, error),
-) (review.ID, error) {
+) (registry.ReviewID, error) {
 	if p.config.WritesOff {
 		return "", errWritesOff("publishing")
 	}
@@ -31,7 +31,7 @@ func (p *Publisher) Ask(
 // ask reads and submits a document, and adds the server, the version and a warning to act.
 func (p *Publisher) ask(
 	ctx context.Context, act *authority.Act, r review.Request, read func(context.Context) ([]byte, error),
-) (review.ID, error) {
+) (registry.ReviewID, error) {
 	if err := act.Caller.RequireAction(registry.ActionPublish); err != nil {
 		return "", err
 	}
@@ -63,8 +63,8 @@ func (p *Publisher) ask(
 // commitRequest stores a review of a document that a person wants, together with its audit act.
 func (p *Publisher) commitRequest(
 	ctx context.Context, act *authority.Act, s submission, r review.Request,
-) (review.ID, error) {
-	var id review.ID
+) (registry.ReviewID, error) {
+	var id registry.ReviewID
 	err := change.Commit(ctx, p.ports.Ports, s.document.Name(),
 		func(ctx context.Context, l change.Server) (change.Decision, error) {
 			wanted, err := p.decideRequest(ctx, act.Caller, s, l)

@@ -15,7 +15,7 @@ import (
 )
 
 // ask requests a document as a person.
-func (w *fixture) ask(t *testing.T, token, body string) (review.ID, error) {
+func (w *fixture) ask(t *testing.T, token, body string) (registry.ReviewID, error) {
 	t.Helper()
 	return w.Ask(t.Context(), w.callers(token), review.Request{Reason: "For maps.", Source: "https://example.com/a"},
 		func(context.Context) ([]byte, error) { return []byte(body), nil })

@@ -21,7 +21,7 @@ type Outcome struct {
 	registry.Record
 
 	// Pending is the review that the document waits for; empty if the document is served.
-	Pending review.ID
+	Pending registry.ReviewID
 }
 
 // submission is a document that keeps all rules of documents.
@@ -196,7 +196,7 @@ func (p *Publisher) submit(
 // newReview returns the pending review of a submission.
 func (p *Publisher) newReview(by review.Submitter, s submission, kind review.Kind, now time.Time) review.Review {
 	return review.Review{
-		ID: secrets.NewUUID[review.ID](p.ports.Entropy), Name: s.document.Name(), Version: s.document.Version(),
+		ID: secrets.NewUUID[registry.ReviewID](p.ports.Entropy), Name: s.document.Name(), Version: s.document.Version(),
 		State: review.Pending, Kind: kind, Document: s.document.Bytes(), Checks: s.checks,
 		Submitter: by, SubmittedAt: now.UTC().Truncate(time.Microsecond),
 	}
@@ -210,7 +210,7 @@ func (p *Publisher) submitter(ctx context.Context, c authority.Caller, name regi
 		return review.Submitter{Key: string(person)}, err
 	}
 	by := review.Submitter{Key: string(proved.Method) + ":" + proved.Subject}
-	var ids []publisher.PolicyID
+	var ids []registry.PolicyID
 	for _, permission := range proved.Permissions {
 		if permission.Policy != "" && permission.Allows(publisher.Publish, name) {
 			ids = append(ids, permission.Policy)

@@ -78,7 +78,7 @@ func (s *Service) Mirrors(ctx context.Context) ([]mirror.Name, error) {
 // Request submits the document that a draft names for review. The errors are those of
 // publishing.Publisher.Ask, and fault.Invalid, with the name of the field, for a wrong draft and if
 // the document cannot be read.
-func (s *Service) Request(ctx context.Context, who authority.Caller, d Draft) (review.ID, error) {
+func (s *Service) Request(ctx context.Context, who authority.Caller, d Draft) (registry.ReviewID, error) {
 	w, err := d.parse()
 	if err != nil {
 		return "", err

@@ -12,7 +12,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 )
 
 // MaxComment is the greatest length of a comment, in characters.
@@ -20,9 +19,6 @@ const MaxComment = 2000
 
 // Operator is the decider of operator commands.
 const Operator = "operator"
-
-// ID identifies a review; it is a UUID in lower case.
-type ID string
 
 // State is the state of a review.
 type State string
@@ -78,7 +74,7 @@ type Submitter struct {
 	Key string
 	// Policy is the policy by which a publisher submitted; empty for a person, and for a proof that
 	// depends on no policy.
-	Policy publisher.PolicyID
+	Policy registry.PolicyID
 	// Makers are the people who created the policies by which a publisher submitted.
 	Makers []registry.Holder
 }
@@ -94,7 +90,7 @@ func (s Submitter) People() []registry.Holder {
 
 // Review is a document that was submitted, and what was decided about it.
 type Review struct {
-	ID       ID
+	ID       registry.ReviewID
 	Name     registry.Name
 	Version  registry.Version
 	State    State

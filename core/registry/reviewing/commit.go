@@ -16,7 +16,7 @@ import (
 )
 
 // find returns a review, or fault.NotFound with a sentence for the caller.
-func (s *Service) find(ctx context.Context, id review.ID) (review.Review, error) {
+func (s *Service) find(ctx context.Context, id registry.ReviewID) (review.Review, error) {
 	r, err := s.ports.Reviews.Get(ctx, id)
 	if fault.Is(err, fault.NotFound) {
 		return review.Review{}, fault.New(fault.NotFound, "there is no review with this id")

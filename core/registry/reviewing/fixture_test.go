@@ -162,20 +162,20 @@ func (fx *fixture) remove(t testing.TB, version string) {
 	must.Succeed(t, err)
 }
 
-func (fx *fixture) approve(t testing.TB, token string, id review.ID) {
+func (fx *fixture) approve(t testing.TB, token string, id registry.ReviewID) {
 	t.Helper()
 	_, err := fx.service.Approve(t.Context(), request(token), id, "")
 	must.Succeed(t, err)
 }
 
-func (fx *fixture) reject(t testing.TB, token string, id review.ID) {
+func (fx *fixture) reject(t testing.TB, token string, id registry.ReviewID) {
 	t.Helper()
 	_, err := fx.service.Reject(t.Context(), request(token), id, "no")
 	must.Succeed(t, err)
 }
 
 // requireState checks that reviews have a state.
-func (fx *fixture) requireState(t testing.TB, want review.State, ids ...review.ID) {
+func (fx *fixture) requireState(t testing.TB, want review.State, ids ...registry.ReviewID) {
 	t.Helper()
 	for _, id := range ids {
 		if r, err := fx.store.Get(t.Context(), id); err != nil || r.State != want {

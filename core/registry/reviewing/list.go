@@ -67,7 +67,7 @@ type position struct {
 	state  review.State
 	server registry.Name // zero for all
 	at     time.Time
-	id     review.ID
+	id     registry.ReviewID
 }
 
 // cursorKind begins the content of cursors of reviews, so that no other listing accepts them.
@@ -92,7 +92,7 @@ func parsePosition(content []byte) (position, error) {
 	if err != nil {
 		return position{}, page.UnknownCursor()
 	}
-	p := position{state: review.State(parts[1]), at: time.UnixMicro(micros).UTC(), id: review.ID(parts[3])}
+	p := position{state: review.State(parts[1]), at: time.UnixMicro(micros).UTC(), id: registry.ReviewID(parts[3])}
 	if parts[4] != "" {
 		if p.server, err = registry.ParseName(parts[4]); err != nil {
 			return position{}, page.UnknownCursor()

@@ -31,7 +31,7 @@ func TestPagesEndWithComparedDocuments(t *testing.T) {
 		version, err := registry.ParseVersion(fmt.Sprintf("2.%d.0", n))
 		must.Succeed(t, err)
 		r := review.Review{
-			ID: review.ID(fmt.Sprintf("00000000-0000-4000-8000-%012d", n)), Name: served.Name, Version: version,
+			ID: registry.ReviewID(fmt.Sprintf("00000000-0000-4000-8000-%012d", n)), Name: served.Name, Version: version,
 			State: review.Pending,
 			Kind:  review.NewVersion, Document: []byte(document(serverName, version.String())),
 			Submitter:   review.Submitter{Key: "ada"},

@@ -10,7 +10,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
-	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -21,7 +20,7 @@ import (
 // last, and which reviews exist.
 type model struct {
 	approved map[string]string // by version
-	pending  map[review.ID]submitted
+	pending  map[registry.ReviewID]submitted
 }
 
 // submitted is a document with its version and submitter.
@@ -34,7 +33,7 @@ func TestNothingUnapprovedIsServed(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		fx := newFixture(t)
-		m := &model{approved: map[string]string{}, pending: map[review.ID]submitted{}}
+		m := &model{approved: map[string]string{}, pending: map[registry.ReviewID]submitted{}}
 		versions := []string{"1.0.0", "1.1.0", "2.0.0-rc.1"}
 		draw := func(label string, from ...string) string { return rapid.SampledFrom(from).Draw(rt, label) }
 		n := 0

@@ -6,7 +6,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -28,13 +27,16 @@ const (
 	decisionBatch = 500 // decisions of operators that are read at a time
 )
 
+// Hidden returns the notices of what operators put in quarantine after one time and not after another.
+type Hidden func(ctx context.Context, after, until time.Time) ([]authority.QuarantineNotice, error)
+
 // ReminderPorts are the dependencies of a Reminder. All fields are required.
 type ReminderPorts struct {
 	Reviews  registrystore.Reviews
 	Backlog  registrystore.ReviewBacklog
 	Notices  registrystore.ReviewNotices
 	Grants   registrystore.Grants
-	Hidden   *quarantining.Service
+	Hidden   Hidden
 	Notifier authority.ReviewNotifier
 	Clock    clock.Clock
 	Waiter   clock.Waiter
@@ -194,7 +196,7 @@ func (r *Reminder) NotifySubmitters(ctx context.Context) error {
 		if len(decided) == decisionBatch {
 			until = decided[len(decided)-1].DecidedAt
 		}
-		hidden, err = r.ports.Hidden.ByOperators(ctx, last, until)
+		hidden, err = r.ports.Hidden(ctx, last, until)
 		if err != nil || len(decided)+len(hidden) == 0 {
 			return err
 		}

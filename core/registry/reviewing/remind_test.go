@@ -81,7 +81,7 @@ func TestReminder(t *testing.T) {
 func (fx *fixture) reminderPorts() reviewing.ReminderPorts {
 	return reviewing.ReminderPorts{
 		Reviews: fx.store, Backlog: fx.store, Notices: fx.notices, Grants: fx.grants, Notifier: fx.people,
-		Hidden: fx.quarantine(), Clock: fx.clock, Waiter: &waiter{}, Reporter: &reporter{},
+		Hidden: fx.quarantine().ByOperators, Clock: fx.clock, Waiter: &waiter{}, Reporter: &reporter{},
 	}
 }
 

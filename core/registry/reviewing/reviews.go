@@ -100,7 +100,7 @@ func (s *Service) HistoryOf(ctx context.Context, r review.Review) (map[review.St
 // Get returns a review. It returns fault.Forbidden below UNVERIFIED, fault.NotFound if there is
 // none, and fault.Forbidden if a person may not review its server and has not submitted it, also
 // not through an own policy.
-func (s *Service) Get(ctx context.Context, who authority.Caller, id review.ID) (review.Shown, error) {
+func (s *Service) Get(ctx context.Context, who authority.Caller, id registry.ReviewID) (review.Shown, error) {
 	holder, err := who.RequireReader()
 	if err != nil {
 		return review.Shown{}, err
@@ -126,7 +126,7 @@ func (s *Service) Get(ctx context.Context, who authority.Caller, id review.ID) (
 // document cannot be served any more, for example because another server has one of its remote
 // URLs.
 func (s *Service) Approve(
-	ctx context.Context, who authority.Caller, id review.ID, comment string,
+	ctx context.Context, who authority.Caller, id registry.ReviewID, comment string,
 ) (review.Shown, error) {
 	return s.decide(ctx, who, id, review.Decision{Approve: true, Comment: comment})
 }
@@ -134,7 +134,7 @@ func (s *Service) Approve(
 // Reject rejects a pending review and notifies its submitter. Errors as of Approve; a comment is
 // required.
 func (s *Service) Reject(
-	ctx context.Context, who authority.Caller, id review.ID, comment string,
+	ctx context.Context, who authority.Caller, id registry.ReviewID, comment string,
 ) (review.Shown, error) {
 	return s.decide(ctx, who, id, review.Decision{Comment: comment})
 }
@@ -142,7 +142,7 @@ func (s *Service) Reject(
 // decide decides a review. Every refusal of a person is recorded. A Reminder notifies the
 // submitters of what operators decide.
 func (s *Service) decide(
-	ctx context.Context, who authority.Caller, id review.ID, d review.Decision,
+	ctx context.Context, who authority.Caller, id registry.ReviewID, d review.Decision,
 ) (review.Shown, error) {
 	act := authority.Act{Caller: who, Action: actReject, Review: id}
 	if d.Approve {

@@ -93,7 +93,7 @@ func TestRefusedDecisions(t *testing.T) {
 	const long = review.MaxComment + 1
 	for _, c := range []struct {
 		label, token string
-		id           review.ID
+		id           registry.ReviewID
 		reject       bool
 		comment      string
 		kind         fault.Kind
@@ -127,7 +127,7 @@ func TestRefusedDecisions(t *testing.T) {
 			}
 		}
 	}
-	for _, id := range []review.ID{o.Pending, ofPolicy.Pending} {
+	for _, id := range []registry.ReviewID{o.Pending, ofPolicy.Pending} {
 		if r, err := fx.store.Get(t.Context(), id); err != nil || r.State != review.Pending {
 			t.Errorf("after refusals: %+v, %v, want it pending", r, err)
 		}
@@ -245,12 +245,12 @@ func TestVisible(t *testing.T) {
 	must.Succeed(t, fx.grants.Remove(t.Context(), registry.GrantRecord{Grant: wide}))
 	narrow := registry.Grant{Holder: "bea", Action: registry.ActionReview, Pattern: newPattern(t, serverName)}
 	must.Succeed(t, fx.grants.Add(t.Context(), registry.GrantRecord{Grant: narrow}))
-	for token, want := range map[string][]review.ID{
+	for token, want := range map[string][]registry.ReviewID{
 		"bea": {a.Pending, byPolicy.Pending}, "eve": {b.Pending}, "ada": {a.Pending, byPolicy.Pending},
 		"cem": {a.Pending}, "zoe": nil,
 	} {
 		p, err := fx.service.List(t.Context(), request(token), reviewing.Query{})
-		var got []review.ID
+		var got []registry.ReviewID
 		for _, r := range p.Reviews {
 			got = append(got, r.ID)
 		}
@@ -260,7 +260,7 @@ func TestVisible(t *testing.T) {
 	}
 	for _, c := range []struct {
 		token string
-		id    review.ID
+		id    registry.ReviewID
 		shown bool
 	}{
 		{"bea", b.Pending, false}, {"zoe", b.Pending, false},
@@ -283,11 +283,11 @@ func TestVisible(t *testing.T) {
 func TestPages(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
-	var want []review.ID
+	var want []registry.ReviewID
 	for _, v := range []string{"1.0.0", "2.0.0", "3.0.0", "4.0.0", "5.0.0"} {
 		want = append(want, fx.submit(t, "ada", document(serverName, v)).Pending)
 	}
-	var got []review.ID
+	var got []registry.ReviewID
 	var cursor string
 	for q := (reviewing.Query{Limit: "2"}); ; {
 		p, err := fx.service.List(t.Context(), request("bea"), q)

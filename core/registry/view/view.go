@@ -3,8 +3,6 @@
 package view
 
 import (
-	"slices"
-
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/fields"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -12,10 +10,6 @@ import (
 
 // All is the name of the view that has all servers. It is always there and cannot be added.
 const All = "all"
-
-// MaxPatterns is the greatest number of patterns that include servers, and of those that exclude
-// servers (contract C-30).
-const MaxPatterns = 100
 
 // Name is the name of a view: 1 to 40 lower-case letters, digits and hyphens.
 type Name string
@@ -69,9 +63,9 @@ func ParseDeprecated(s string) (Deprecated, error) {
 
 // View is a part of the registry. New makes one.
 type View struct {
+	registry.Selection
+
 	Name       Name
-	Include    []registry.Pattern // the servers of the view; empty for all
-	Exclude    []registry.Pattern // servers that are not in the view, even if Include selects them
 	Deprecated Deprecated
 	Access     Access
 	Members    Members // of a view with the access People
@@ -97,11 +91,8 @@ func New(d Draft) (View, error) {
 	if v.Name, err = ParseName(d.Name); err != nil {
 		return View{}, fault.In("name", err)
 	}
-	if v.Include, err = parsePatterns("include", d.Include); err != nil {
-		return View{}, fault.In("include", err)
-	}
-	if v.Exclude, err = parsePatterns("exclude", d.Exclude); err != nil {
-		return View{}, fault.In("exclude", err)
+	if v.Selection, err = registry.ParseSelection(d.Include, d.Exclude); err != nil {
+		return View{}, err
 	}
 	if d.Deprecated != "" {
 		if v.Deprecated, err = ParseDeprecated(d.Deprecated); err != nil {
@@ -120,34 +111,8 @@ func New(d Draft) (View, error) {
 	return v, nil
 }
 
-// parsePatterns returns the patterns of a field, each once.
-func parsePatterns(field string, texts []string) (patterns []registry.Pattern, err error) {
-	for _, s := range texts {
-		p, err := registry.ParsePattern(s)
-		if err != nil {
-			f, _ := fault.As(err)
-			return nil, fault.Newf(fault.Invalid, "%s: %s", field, f.Message)
-		}
-		if !slices.Contains(patterns, p) {
-			patterns = append(patterns, p)
-		}
-	}
-	if len(patterns) > MaxPatterns {
-		return nil, fault.Newf(fault.Invalid, "%s must have at most %d patterns, and has %d", field, MaxPatterns,
-			len(patterns))
-	}
-	return patterns, nil
-}
-
 // OfAll returns the view of all servers.
 func OfAll() View { return View{Name: All, Deprecated: Show, Access: Public} }
-
-// Includes reports whether a server is in the view: exclusion wins, and without patterns that
-// include servers, all are (contract C-31).
-func (v View) Includes(name registry.Name) bool {
-	matches := func(p registry.Pattern) bool { return p.Matches(name) }
-	return !slices.ContainsFunc(v.Exclude, matches) && (len(v.Include) == 0 || slices.ContainsFunc(v.Include, matches))
-}
 
 // Path returns the path of the view, below which it is a registry of its own. That of the view of all
 // servers is empty: the service itself is that registry. In the path of a view that not everybody may
@@ -182,5 +147,5 @@ func (v View) Latest(all []registry.Release) (registry.Release, bool) {
 // Equal reports whether two views are the same.
 func (v View) Equal(w View) bool {
 	return v.Name == w.Name && v.Deprecated == w.Deprecated && v.Access == w.Access &&
-		v.ManagedBy == w.ManagedBy && v.Members.Equal(w.Members) && slices.Equal(v.Include, w.Include) && slices.Equal(v.Exclude, w.Exclude)
+		v.ManagedBy == w.ManagedBy && v.Members.Equal(w.Members) && v.Selection.Equal(w.Selection)
 }

@@ -48,7 +48,7 @@ func TestNew(t *testing.T) {
 // TestBadDrafts: the message names the field.
 func TestBadDrafts(t *testing.T) {
 	t.Parallel()
-	many := make([]string, MaxPatterns+1)
+	many := make([]string, registry.MaxPatterns+1)
 	for i := range many {
 		many[i] = fmt.Sprintf("com.example/s%d", i)
 	}
@@ -97,7 +97,7 @@ func TestNames(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		v := drawView(rt)
 		ranges := v.Names()
-		if len(ranges) > 2*MaxPatterns {
+		if len(ranges) > 2*registry.MaxPatterns {
 			rt.Fatalf("%d ranges", len(ranges))
 		}
 		for i, r := range ranges {

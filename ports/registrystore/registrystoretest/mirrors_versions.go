@@ -10,7 +10,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
-	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
@@ -43,7 +42,7 @@ func keepsTracked(t *testing.T, s MirrorStores) {
 	full := tracked(t, "com.example/x", "1.0.0", 1)
 	full.StatusChangedAt = hour(7)
 	full.Status, full.Message, full.Review = registry.StatusDeprecated, "it's old?",
-		review.ID("7f1d9a3e-0000-4000-8000-000000000001")
+		registry.ReviewID("7f1d9a3e-0000-4000-8000-000000000001")
 	bare := mirror.Tracked{Name: name(t, "com.example/y"), Version: version(t, "draft"), Status: registry.StatusDeleted}
 	s.put(t, "corp", bare, full)
 	s.put(t, "other", tracked(t, "com.example/x", "1.0.0", 9))

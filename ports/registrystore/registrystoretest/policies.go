@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
@@ -49,7 +50,7 @@ func RunPolicies(t *testing.T, open func(t *testing.T) PolicyStores) {
 func hasNoPolicies(t *testing.T, s PolicyStores) {
 	t.Helper()
 	s.wantPolicies(t, registrystore.PolicyQuery{})
-	s.wantPolicies(t, registrystore.PolicyQuery{IDs: []publisher.PolicyID{policyID(1)}, Limit: 5})
+	s.wantPolicies(t, registrystore.PolicyQuery{IDs: []registry.PolicyID{policyID(1)}, Limit: 5})
 	if err := s.Policies.Remove(t.Context(), policyID(1)); !fault.Is(err, fault.NotFound) {
 		t.Errorf("Remove in an empty store: %v, want fault.NotFound", err)
 	}
@@ -61,7 +62,7 @@ func keepsPolicyFields(t *testing.T, s PolicyStores) {
 	s.addPolicies(t, all...)
 	s.wantPolicies(t, registrystore.PolicyQuery{}, all...)
 	for _, p := range all {
-		s.wantPolicies(t, registrystore.PolicyQuery{IDs: []publisher.PolicyID{p.ID}}, p)
+		s.wantPolicies(t, registrystore.PolicyQuery{IDs: []registry.PolicyID{p.ID}}, p)
 	}
 }
 
@@ -194,7 +195,7 @@ func refusesCanceledContext(t *testing.T, s PolicyStores) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, all := s.Policies.Find(ctx, registrystore.PolicyQuery{})
-	_, none := s.Policies.Find(ctx, registrystore.PolicyQuery{IDs: []publisher.PolicyID{}})
+	_, none := s.Policies.Find(ctx, registrystore.PolicyQuery{IDs: []registry.PolicyID{}})
 	for call, err := range map[string]error{
 		"Add":    s.Policies.Add(ctx, newDNSPolicy(t, 2, "example.com")),
 		"Remove": s.Policies.Remove(ctx, p.ID),

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
@@ -13,10 +14,10 @@ func findsPoliciesByID(t *testing.T, s PolicyStores) {
 	a, b, c := newDNSPolicy(t, 1, "example.com"), newHTTPPolicy(t, "example.com"), newOIDCPolicy(t, 3, gitlab)
 	s.addPolicies(t, c, a, b)
 	s.wantPolicies(t, registrystore.PolicyQuery{IDs: nil}, a, b, c)
-	s.wantPolicies(t, registrystore.PolicyQuery{IDs: []publisher.PolicyID{}})
-	s.wantPolicies(t, registrystore.PolicyQuery{IDs: []publisher.PolicyID{policyID(9)}})
-	s.wantPolicies(t, registrystore.PolicyQuery{IDs: []publisher.PolicyID{c.ID, policyID(9), a.ID, c.ID}}, a, c)
-	s.wantPolicies(t, registrystore.PolicyQuery{IDs: []publisher.PolicyID{c.ID, a.ID}, Method: publisher.DNS}, a)
+	s.wantPolicies(t, registrystore.PolicyQuery{IDs: []registry.PolicyID{}})
+	s.wantPolicies(t, registrystore.PolicyQuery{IDs: []registry.PolicyID{policyID(9)}})
+	s.wantPolicies(t, registrystore.PolicyQuery{IDs: []registry.PolicyID{c.ID, policyID(9), a.ID, c.ID}}, a, c)
+	s.wantPolicies(t, registrystore.PolicyQuery{IDs: []registry.PolicyID{c.ID, a.ID}, Method: publisher.DNS}, a)
 }
 
 func findsPoliciesByProof(t *testing.T, s PolicyStores) {
@@ -66,7 +67,7 @@ func findsDuePolicies(t *testing.T, s PolicyStores) {
 	narrow.Method = publisher.DNS
 	s.wantPolicies(t, narrow, never, late)
 	narrow = before(2 * time.Hour)
-	narrow.IDs = []publisher.PolicyID{early.ID, oidc.ID}
+	narrow.IDs = []registry.PolicyID{early.ID, oidc.ID}
 	s.wantPolicies(t, narrow, early)
 	narrow = before(2 * time.Hour)
 	narrow.After, narrow.Limit = never.ID, 1

@@ -21,8 +21,8 @@ const (
 // start is the time at which the policies are created.
 var start = time.Date(2026, time.March, 4, 5, 6, 7, 0, time.UTC)
 
-func policyID(n int) publisher.PolicyID {
-	return publisher.PolicyID(fmt.Sprintf("00000000-0000-4000-8000-%012x", n))
+func policyID(n int) registry.PolicyID {
+	return registry.PolicyID(fmt.Sprintf("00000000-0000-4000-8000-%012x", n))
 }
 
 // newPolicy returns a policy with the fields that every policy has.
@@ -111,7 +111,7 @@ func (s PolicyStores) addPolicies(t *testing.T, policies ...publisher.Policy) {
 	}
 }
 
-func (s PolicyStores) update(t *testing.T, id publisher.PolicyID, change func(p *publisher.Policy)) {
+func (s PolicyStores) update(t *testing.T, id registry.PolicyID, change func(p *publisher.Policy)) {
 	t.Helper()
 	err := s.Policies.Update(t.Context(), id, func(p *publisher.Policy) error { change(p); return nil })
 	if err != nil {

@@ -60,8 +60,8 @@ func RunReviews(t *testing.T, open func(t *testing.T) ReviewStores) {
 // noLimit is a limit of pending reviews that no test reaches.
 const noLimit = 1000
 
-func reviewID(n int) review.ID {
-	return review.ID(fmt.Sprintf("00000000-0000-4000-8000-%012d", n))
+func reviewID(n int) registry.ReviewID {
+	return registry.ReviewID(fmt.Sprintf("00000000-0000-4000-8000-%012d", n))
 }
 
 // newReview returns a pending review that was submitted n hours after the epoch.

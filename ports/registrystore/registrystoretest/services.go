@@ -11,12 +11,13 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/service"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/ports/servicestore"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
 // ServiceStores are an empty store of service accounts, that of grants, and their transactions.
 type ServiceStores struct {
-	Services registrystore.Services
+	Services servicestore.Services
 	Grants   registrystore.Grants
 	Runner   transaction.Runner
 }

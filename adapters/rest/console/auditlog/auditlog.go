@@ -15,8 +15,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/audit"
-	"github.com/tollgate-dev/tollgate/core/auth/assessment"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
+	"github.com/tollgate-dev/tollgate/core/auth/risk"
 )
 
 //go:embed templates
@@ -150,7 +150,7 @@ func (l Log) newEventView(v *site.Visit, e audit.Event) (row eventView, err erro
 	}
 	details := maps.Clone(e.Details)
 	if !l.Everybody {
-		delete(details, assessment.DetailHistory) // how the service compares its ways to score
+		delete(details, risk.DetailHistory) // how the service compares its ways to score
 	}
 	row.Details, row.IDs, err = describe(details, v.NameOf)
 	return row, err

@@ -75,7 +75,7 @@ func describe(details audit.Details, nameOf func(id string) (string, error)) (fi
 // score in one text.
 func mergeReasons(details audit.Details) audit.Details {
 	points, scored := details[assessment.DetailFactors].(audit.Details)
-	reasons, explained := details[assessment.DetailReasons].(audit.Details)
+	reasons, explained := details[risk.DetailReasons].(audit.Details)
 	if !scored || !explained {
 		return details
 	}
@@ -83,7 +83,7 @@ func mergeReasons(details audit.Details) audit.Details {
 	for name, reason := range reasons {
 		parts[name] = audit.Text(text(points[name]) + " points: " + text(reason))
 	}
-	delete(merged, assessment.DetailReasons)
+	delete(merged, risk.DetailReasons)
 	merged[assessment.DetailFactors] = parts
 	return merged
 }

@@ -8,6 +8,7 @@ package catalogue
 
 import (
 	"cmp"
+	"context"
 	"embed"
 	"encoding/json"
 	"net/url"
@@ -19,7 +20,6 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/access/deciding"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
-	"github.com/tollgate-dev/tollgate/core/auth/joining"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
@@ -51,9 +51,9 @@ type Ports struct {
 	Finder  *browsing.Finder
 	Hidden  *quarantining.Service
 	Views   *viewing.Gate
-	// Reviews, Joining, Trail and Access are nil without the part for authentication.
+	// Reviews, IsEmpty, Trail and Access are nil without the part for authentication.
 	Reviews *reviewing.Service
-	Joining *joining.Service
+	IsEmpty func(context.Context) (bool, error) // whether there is no account
 	Trail   *auditing.Trail
 	Access  *deciding.Service
 }
@@ -186,8 +186,8 @@ func (p *Pages) newListView(v *site.Visit, w browsing.Wanted, found browsing.Fou
 	if found.Page < found.Pages {
 		view.Next = pageAt(found.Page + 1)
 	}
-	if p.ports.Joining != nil {
-		view.Empty, err = p.ports.Joining.IsEmpty(v.UserContext())
+	if p.ports.IsEmpty != nil {
+		view.Empty, err = p.ports.IsEmpty(v.UserContext())
 	}
 	return view, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/policylist"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
@@ -65,7 +66,7 @@ func (p *Pages) addPolicy(ctx context.Context, v *site.Visit) error {
 }
 
 func (p *Pages) removePolicy(ctx context.Context, v *site.Visit) error {
-	err := p.ports.Policies.Remove(ctx, authority.Operator(), key[publisher.PolicyID](v, "id"),
+	err := p.ports.Policies.Remove(ctx, authority.Operator(), key[registry.PolicyID](v, "id"),
 		byHand(true, func(one *publisher.Policy) string { return one.ManagedBy }))
 	return done(v, err, policiesPath, "policy")
 }

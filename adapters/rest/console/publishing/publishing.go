@@ -19,7 +19,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/core/registry/requesting"
-	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
@@ -261,7 +260,7 @@ func (p *Pages) submitted(v *site.Visit) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	shown, err := p.ports.Reviews.Get(v.UserContext(), who, review.ID(id))
+	shown, err := p.ports.Reviews.Get(v.UserContext(), who, registry.ReviewID(id))
 	return site.IndentJSON(shown.Document).Text, err
 }
 

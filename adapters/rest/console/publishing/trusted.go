@@ -253,7 +253,7 @@ func (p *Pages) removePolicy(v *site.Visit) error {
 	}
 	id, err := v.Param("id")
 	if err == nil {
-		err = p.ports.Policies.Remove(v.UserContext(), who, publisher.PolicyID(id),
+		err = p.ports.Policies.Remove(v.UserContext(), who, registry.PolicyID(id),
 			func(one *publisher.Policy) error { return registry.CheckByHand(one.ManagedBy, "") })
 	}
 	if err != nil {

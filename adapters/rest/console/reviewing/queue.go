@@ -26,9 +26,9 @@ type queueView struct {
 	Kinds    map[review.Kind]string // in words
 	Next     string
 	Later    bool
-	Open     bool               // they wait for a decision
-	Rules    bool               // the person may see the rules
-	Chosen   map[review.ID]bool // as the form was filled in
+	Open     bool                       // they wait for a decision
+	Rules    bool                       // the person may see the rules
+	Chosen   map[registry.ReviewID]bool // as the form was filled in
 	Comment  string
 }
 
@@ -159,10 +159,10 @@ func (p *Pages) decideSelected(v *site.Visit) error {
 }
 
 // selected returns the reviews that are selected in a form.
-func selected(v *site.Visit) map[review.ID]bool {
-	ids := map[review.ID]bool{}
+func selected(v *site.Visit) map[registry.ReviewID]bool {
+	ids := map[registry.ReviewID]bool{}
 	for _, id := range v.Form["ids"] {
-		ids[review.ID(id)] = true
+		ids[registry.ReviewID(id)] = true
 	}
 	return ids
 }
@@ -171,11 +171,11 @@ func selected(v *site.Visit) map[review.ID]bool {
 // caller lacks trust or the database is away.
 func decideEach(
 	ctx context.Context, who authority.Caller, ids []string, comment string,
-	do func(context.Context, authority.Caller, review.ID, string) (review.Shown, error),
+	do func(context.Context, authority.Caller, registry.ReviewID, string) (review.Shown, error),
 ) error {
 	var refused []string
 	for _, id := range ids {
-		_, err := do(ctx, who, review.ID(id), comment)
+		_, err := do(ctx, who, registry.ReviewID(id), comment)
 		f, ok := fault.As(err)
 		switch {
 		case err == nil:

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
@@ -96,13 +97,13 @@ func (p *Pages) document(v *site.Visit) error {
 }
 
 // request returns the caller, and the review in the path.
-func (p *Pages) request(v *site.Visit) (authority.Caller, review.ID, error) {
+func (p *Pages) request(v *site.Visit) (authority.Caller, registry.ReviewID, error) {
 	id, err := v.Param("id")
 	if err != nil {
 		return authority.Caller{}, "", err
 	}
 	who, err := v.Caller()
-	return who, review.ID(id), err
+	return who, registry.ReviewID(id), err
 }
 
 // decide approves or rejects a document.

@@ -11,7 +11,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/assessment"
 	"github.com/tollgate-dev/tollgate/core/auth/authtest"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
-	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/test/must"
 )
@@ -62,7 +61,7 @@ func TestFirstLanguage(t *testing.T) {
 func TestDeviceReasons(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
-	for _, d := range []trust.Device{
+	for _, d := range []risk.Device{
 		{}, {Confirmed: true}, {Confirmed: true, Proven: true}, {Confirmed: true, Trusted: true}, {
 			Trusted: true, Proven: true,
 		},
