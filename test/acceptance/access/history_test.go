@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/instance"
 	"github.com/tollgate-dev/tollgate/test/must"
@@ -192,7 +193,7 @@ func (h *history) faults(t *testing.T) []fault {
 }
 
 // wantFresh checks that all kinds of requests are allowed, or refused, at the instance that has acted, and
-// waits until they are at the other one.
+// waits until they are at the other one, a second after it has its database again at most.
 func (h *history) wantFresh(t *testing.T, what string, a authority, allowed bool) {
 	t.Helper()
 	probes := append([]probe{decide}, a.also...)
@@ -201,6 +202,10 @@ func (h *history) wantFresh(t *testing.T, what string, a authority, allowed bool
 			t.Errorf("%s, probe %d, where it was done: %d, allowed %t", what, i, status, allowed)
 		}
 	}
+	await.Until(t, what+": the other instance has its database", func() bool {
+		response, err := http.Get(h.other.Debug + "/ready")
+		return err == nil && response.Body.Close() == nil && response.StatusCode == http.StatusOK
+	})
 	for i, p := range probes {
 		fixture.AwaitFresh(t, fmt.Sprintf("%s, probe %d", what, i), func() bool { return isAnswer(p(h.other, a.bearer()), allowed) })
 	}
