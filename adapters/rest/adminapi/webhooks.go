@@ -174,7 +174,7 @@ func (a *API) testWebhook(q *request) act {
 func (a *API) redeliver(q *request) act {
 	id, of := webhookID(q), event.ID("")
 	if len(q.Body()) > 0 {
-		of = event.ID(q.body().OptionalText("event"))
+		of = event.ID(strings.ToLower(q.body().OptionalText("event")))
 	}
 	return func(ctx context.Context) (answer, error) {
 		n, err := a.use.Webhooks.Redeliver(ctx, id, of)
