@@ -58,11 +58,11 @@ func CanBeInName(s string) bool { return toolserver.CanBeInName(s) }
 // Holder is the holder of a grant: a user id, or service: and the name of a service account.
 type Holder string
 
-// PolicyID names the policy of a publisher, and ReviewID a review; each is a UUID in lower case.
-type (
-	PolicyID string
-	ReviewID string
-)
+// PolicyID names the policy of a publisher: a UUID in lower case.
+type PolicyID string
+
+// ReviewID names a review: a UUID in lower case.
+type ReviewID string
 
 // ServiceHolder returns a service account as the holder of grants.
 func ServiceHolder(name string) Holder { return Holder(audit.ServiceActor + name) }

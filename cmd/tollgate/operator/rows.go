@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
-
-	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
 // wordList is a list that a table shows as words.
@@ -33,13 +31,4 @@ func formatOptionalTime(t time.Time) stamp {
 		return ""
 	}
 	return stamp(t.UTC().Format(time.RFC3339))
-}
-
-// patternWords returns patterns as a list of words.
-func patternWords(patterns []registry.Pattern) wordList {
-	list := wordList{}
-	for _, p := range patterns {
-		list = append(list, p.String())
-	}
-	return list
 }

@@ -37,7 +37,7 @@ type Checker struct {
 
 // NewChecker returns a Checker that reads sessions from s through the cache, and the tokens of
 // people and of service accounts from api.
-func NewChecker(
+func NewChecker( //nolint:revive // six ports, which wiring gives
 	v secrets.TokenVerifier, s authstore.Sessions, cache sessioncache.Cache, api authstore.APITokens, c clock.Clock,
 	changes authstore.Changes,
 ) *Checker {

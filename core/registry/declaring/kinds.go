@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/email"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -116,8 +115,6 @@ func listed[T any](
 		return objects, err
 	}
 }
-
-func patterns(all []registry.Pattern) audit.List { return audit.Texts(registry.PatternTexts(all)) }
 
 func formatTime(t time.Time) string {
 	if t.IsZero() {

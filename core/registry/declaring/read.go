@@ -207,25 +207,6 @@ func placeOf(n *Node, path, field string) (string, Position) {
 	return path, n.Position
 }
 
-// texts returns the texts of a list.
-func texts(v audit.Value) (all []string) {
-	values, _ := v.(audit.List)
-	for _, one := range values {
-		text, _ := one.(audit.Text)
-		all = append(all, string(text))
-	}
-	return all
-}
-
-// textMap returns the texts of an object.
-func textMap(d audit.Details) map[string]string {
-	all := make(map[string]string, len(d))
-	for name := range d {
-		all[name] = d.Text(name)
-	}
-	return all
-}
-
 // textDetails is the inverse of textMap.
 func textDetails(texts map[string]string) audit.Details {
 	d := make(audit.Details, len(texts))

@@ -131,15 +131,6 @@ func draft(pattern string, types ...string) event.Draft {
 	return event.Draft{URL: "https://example.com/secret-path", Events: types, Pattern: pattern}
 }
 
-// addWebhook stores a webhook with an ID.
-func (fx *fixture) addWebhook(id event.WebhookID, d event.Draft) {
-	fx.t.Helper()
-	w, err := event.New(d)
-	must.Succeed(fx.t, err)
-	w.ID, w.CreatedAt = id, fx.clock.Now()
-	must.Succeed(fx.t, fx.webhooks.Put(fx.t.Context(), w))
-}
-
 // mustAdd adds a webhook as an operator does.
 func (fx *fixture) mustAdd(d event.Draft) (event.Webhook, event.Secret) {
 	fx.t.Helper()
