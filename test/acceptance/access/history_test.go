@@ -203,7 +203,7 @@ func (h *history) wantFresh(t *testing.T, what string, a authority, allowed bool
 		}
 	}
 	await.Until(t, what+": the other instance has its database", func() bool {
-		response, err := http.Get(h.other.Debug + "/ready")
+		response, err := http.Get(h.other.API + "/ready")
 		return err == nil && response.Body.Close() == nil && response.StatusCode == http.StatusOK
 	})
 	for i, p := range probes {
