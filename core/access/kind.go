@@ -43,7 +43,7 @@ var RuleKind = kinds.Kind{
 			Hint: "Of the client, such as 10.0.0.0/8, one on each line. Empty for all.",
 		},
 		{
-			Name: "expiresAt", Check: kinds.CheckTime, Label: "End", Control: "end",
+			Name: "expiresAt", Check: kinds.CheckTime, Label: "End", Control: kinds.ControlEnd,
 			Hint: "A day such as 2027-01-31, at whose beginning it ends, or a time such as 2027-01-31T18:00:00Z. Empty: never.",
 		},
 		{Name: "mode", Label: "Mode", Control: "select", Options: []kinds.Option{

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"reflect"
+	"time"
 )
 
 // Object is something that operators manage, as it is before or after a change. Its fields must not
@@ -26,6 +27,16 @@ func HashSecret[S ~string | ~[]byte](secret S) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])
 }
+
+// Time returns a time as the API writes times (contract R-2); null for the zero time.
+func Time(t time.Time) Value {
+	if t.IsZero() {
+		return nil
+	}
+	return Text(formatTime(t))
+}
+
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
 
 // The details of a change of an object.
 const (

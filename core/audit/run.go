@@ -22,7 +22,7 @@ const maxFirst = 3
 
 // NewRun returns a run of something, for example an import, that begins at a time.
 func NewRun(of string, at time.Time) Run {
-	return Run{name: of + " " + at.UTC().Format("2006-01-02T15:04:05.000000Z")}
+	return Run{name: of + " " + formatTime(at)}
 }
 
 // Part makes the event of a change of the category RegistryChange a part of the run.

@@ -62,6 +62,12 @@ type Field struct {
 	Options     []Option
 }
 
+// The controls that a form shows in a form of their own.
+const (
+	ControlEnd    = "end"    // the day at whose beginning something ends, or a time
+	ControlGrants = "grants" // the grants of groups, one on each line
+)
+
 // Option is a value that a field offers, and how people read it.
 type Option struct{ Value, Text string }
 
@@ -117,14 +123,6 @@ func Present(values audit.Details) audit.Details {
 		}
 	}
 	return all
-}
-
-// Time returns a time as the API writes times (contract R-2); null for the zero time.
-func Time(t time.Time) audit.Value {
-	if t.IsZero() {
-		return nil
-	}
-	return audit.Text(t.UTC().Format("2006-01-02T15:04:05.000000Z"))
 }
 
 // Checked returns the check that a text can be parsed.

@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
-// Description is what an Operator knows of a kind. All functions but the hooks are required.
+// Description is what an Operator knows of a kind. All fields are required.
 type Description[K ~string, T any] struct {
 	Kind  *kinds.Kind
 	Noun  string // in sentences, for example "access rule"
@@ -25,10 +25,6 @@ type Description[K ~string, T any] struct {
 	Show  func(*T) management.Object // as Parse reads it, without empty fields
 	Key   func(*T) K
 	Owner func(*T) *string
-
-	// Admit is a rule about storing an object in place of another one, which may be nil. It may
-	// complete the object. Optional.
-	Admit func(ctx context.Context, current, wanted *T) error
 }
 
 // Ports are the dependencies of an Operator. All fields are required.
@@ -66,7 +62,7 @@ func (o *Operator[K, T]) Get(ctx context.Context, key K) (T, error) {
 
 // Put stores an object in place of the one with its key, and reports whether it is new. One that is the
 // same stays, without an event. The file that manages it stays the same unless wanted has another. It
-// returns the error of check, which may be nil, of the rules of the kind, and fault.Invalid for more than
+// returns the error of check, which may be nil, and fault.Invalid for more than
 // there may be.
 func (o *Operator[K, T]) Put(
 	ctx context.Context, wanted T, check func(current *T) error,
@@ -116,10 +112,7 @@ func (o *Operator[K, T]) admit(ctx context.Context, current, wanted *T) error {
 		owner := o.of.Owner(wanted)
 		*owner = cmp.Or(*owner, *o.of.Owner(current))
 	}
-	if o.of.Admit == nil {
-		return nil
-	}
-	return o.of.Admit(ctx, current, wanted)
+	return nil
 }
 
 // change returns the event of a change, and whether anything differs; one of both may be nil.

@@ -123,62 +123,10 @@ func (t *Trail) OfServer(ctx context.Context, name string) (audit.ServerHistory,
 	return audit.NewServerHistory(events), err
 }
 
-// Walk calls visit with the events that match the query, newest first, at most Limit of them (0:
-// all). It returns the first error of visit or of the log. With an empty user it visits the events
-// of all users and those without a user. Events that are recorded in the meantime may be missing,
-// but no event is visited twice.
-func (t *Trail) Walk(ctx context.Context, user auth.UserID, q Query, visit func(audit.Event) error) error {
-	next := authstore.AuditQuery{
-		Subject: audit.Subject(user), ID: q.ID, Category: q.Category, Server: q.Server, Run: q.Run, Whole: q.Whole,
-		Success: q.Success, After: q.After, Before: q.Before, Uncounted: true,
-	}
-	if next.Before.IsZero() {
-		next.Before = t.clock.Now().Add(ClockSkew)
-	}
-	for visited := 0; q.Limit == 0 || visited < q.Limit; {
-		next.Limit = auth.MaxPage
-		if q.Limit > 0 {
-			next.Limit = min(q.Limit-visited, auth.MaxPage)
-		}
-		events, _, err := t.log.Search(ctx, next)
-		if err != nil {
-			return err
-		}
-		for i := range events {
-			if err := visit(events[i]); err != nil {
-				return err
-			}
-		}
-		if len(events) < next.Limit {
-			return nil
-		}
-		visited += len(events)
-		next = nextQuery(next, events)
-	}
-	return nil
-}
-
 // ClockSkew is the greatest difference between the clocks of two instances. Events of a clock that
 // is further ahead are not visible yet, and those of a clock that lags further are listed but may
 // not be counted.
 const ClockSkew = time.Hour
-
-// nextQuery returns the query for the page after page. Events are stored to the microsecond; of
-// those with the time of the last one, it skips as many as were seen.
-func nextQuery(q authstore.AuditQuery, page []audit.Event) authstore.AuditQuery {
-	edge := page[len(page)-1].Time.Add(time.Microsecond)
-	seen := 0
-	for i := range page {
-		if page[i].Time.Add(time.Microsecond).Equal(edge) {
-			seen++
-		}
-	}
-	if edge.Equal(q.Before) {
-		seen += q.Offset // the page was full of events of one time, and not the first of them
-	}
-	q.Before, q.Offset = edge, seen
-	return q
-}
 
 // maxSignIns is the number of sign-ins that FailedSignIns reads. It is greater than any
 // configurable bound.

@@ -39,7 +39,7 @@ var Kind = kinds.Kind{
 				{Name: "action", Required: true, Check: kinds.Checked(toolserver.ParseAction)},
 				{Name: "resource", Required: true, Check: kinds.Checked(toolserver.ParsePattern)},
 			},
-			Label: "Grants by groups", Control: "grants", Hint: "One on each line, for example developers=publish:com.example/*.",
+			Label: "Grants by groups", Control: kinds.ControlGrants, Hint: "One on each line, for example developers=publish:com.example/*.",
 		},
 		{
 			Name: "requiredGroups", Shape: kinds.Texts, Label: "Required groups",

@@ -5,7 +5,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/company"
-	"github.com/tollgate-dev/tollgate/core/kinds"
 	"github.com/tollgate-dev/tollgate/core/managing"
 	"github.com/tollgate-dev/tollgate/ports/management"
 )
@@ -68,10 +67,10 @@ func (s *Providers) show(d *Draft) management.Object {
 	fields.Set(audit.FieldSecret, hash)
 	return management.Object{
 		Object: audit.Object{Kind: company.Kind.Name, Key: string(d.Name), Fields: fields}, Owner: d.ManagedBy,
-		Fixed: audit.Details{"createdAt": kinds.Time(d.CreatedAt), "hasSecret": audit.Flag(hash != "")},
+		Fixed: audit.Details{"createdAt": audit.Time(d.CreatedAt), "hasSecret": audit.Flag(hash != "")},
 		State: audit.Details{
-			"lastSuccessAt": kinds.Time(d.Condition.SucceededAt), "lastProblem": audit.Text(d.Condition.Problem),
-			"lastProblemAt": kinds.Time(d.Condition.ProblemAt),
+			"lastSuccessAt": audit.Time(d.Condition.SucceededAt), "lastProblem": audit.Text(d.Condition.Problem),
+			"lastProblemAt": audit.Time(d.Condition.ProblemAt),
 		},
 	}
 }

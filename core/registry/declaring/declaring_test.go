@@ -125,7 +125,7 @@ func TestOwners(t *testing.T) {
 			fx := newFixture(t)
 			if c.owner != "" {
 				fx.mustApply(declaring.Request{Owner: c.owner}, stored)
-			} else if _, err := fx.views.Add(t.Context(), view.Draft{Name: "v", Access: "token"}); err != nil {
+			} else if _, _, err := fx.views.Put(t.Context(), view.Draft{Name: "v", Access: "token"}, nil); err != nil {
 				t.Fatal(err)
 			}
 			got, err := fx.apply(declaring.Request{Owner: "team", Prune: c.prune, Adopt: c.adopt}, c.lists)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/core/kinds"
 	"github.com/tollgate-dev/tollgate/core/managing"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/permit"
@@ -102,7 +101,7 @@ func (s *Services) Objects() management.Objects {
 		Show: func(a *service.Account) management.Object {
 			return management.Object{
 				Object: audit.Object{Kind: service.Kind.Name, Key: string(a.Name), Fields: a.Fields()}, Owner: a.ManagedBy,
-				Fixed: audit.Details{"createdAt": kinds.Time(a.CreatedAt)},
+				Fixed: audit.Details{"createdAt": audit.Time(a.CreatedAt)},
 			}
 		},
 		All: func(ctx context.Context, after string, limit int) ([]service.Account, error) {

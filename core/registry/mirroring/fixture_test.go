@@ -179,7 +179,7 @@ func newFixture(t *testing.T, review bool, d mirror.Draft) *fixture {
 	if d.URL == "" {
 		d.URL = "https://registry.example.com"
 	}
-	if _, err := fx.Add(t.Context(), d); err != nil {
+	if _, _, err := fx.Put(t.Context(), d, nil); err != nil {
 		t.Fatal(err)
 	}
 	return fx

@@ -13,7 +13,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/core/kinds"
 	"github.com/tollgate-dev/tollgate/core/managing"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/announce"
@@ -66,22 +65,10 @@ type Operator struct {
 // NewOperator returns an operator.
 func NewOperator(c Config, p Ports) *Operator { return &Operator{c, p} }
 
-// Add adds a mirror, which an instance of the service reads soon after. It returns fault.Invalid,
-// with the name of the field, for a wrong draft or when there are too many mirrors, and
-// fault.Conflict when there is a mirror with its name.
-func (o *Operator) Add(ctx context.Context, d mirror.Draft) (mirror.Mirror, error) {
-	m, _, err := o.Put(ctx, d, func(current *mirror.Mirror) error {
-		if current != nil {
-			return fault.Newf(fault.Conflict, "there is a mirror %s already: remove it first", current.Name)
-		}
-		return nil
-	})
-	return m, err
-}
-
 // Put adds a mirror, or replaces the one with its name, and reports whether it added one. A read of
 // the other registry ends then, and the next one, soon after, compares everything. A URL whose
-// secret is replaced by *** (mirror.URL.Public) keeps the URL. The errors are those of check and Add.
+// secret is replaced by *** (mirror.URL.Public) keeps the URL. It returns the error of check, and
+// fault.Invalid, with the name of the field, for a wrong draft or when there are too many mirrors.
 func (o *Operator) Put(
 	ctx context.Context, d mirror.Draft, check registry.Check[mirror.Mirror],
 ) (m mirror.Mirror, created bool, err error) {
@@ -148,8 +135,8 @@ func show(m *mirror.Mirror) management.Object {
 		fields.Set(audit.FieldSecret, audit.HashSecret(address))
 	}
 	state := audit.Details{
-		"health": audit.Text(m.State.Health()), "nextAt": kinds.Time(m.State.NextAt), "lastSuccess": kinds.Time(m.State.LastSuccess),
-		"failingSince": kinds.Time(m.State.FailingSince), "servers": audit.Number(m.State.Servers),
+		"health": audit.Text(m.State.Health()), "nextAt": audit.Time(m.State.NextAt), "lastSuccess": audit.Time(m.State.LastSuccess),
+		"failingSince": audit.Time(m.State.FailingSince), "servers": audit.Number(m.State.Servers),
 	}
 	state.Set("reason", m.State.Reason)
 	if len(m.State.Refused) > 0 {
@@ -161,7 +148,7 @@ func show(m *mirror.Mirror) management.Object {
 	}
 	return management.Object{
 		Object: audit.Object{Kind: mirror.Kind.Name, Key: string(m.Name), Fields: fields}, Owner: m.ManagedBy,
-		Fixed: audit.Details{"createdAt": kinds.Time(m.CreatedAt)}, State: audit.Details{"state": state},
+		Fixed: audit.Details{"createdAt": audit.Time(m.CreatedAt)}, State: audit.Details{"state": state},
 	}
 }
 

@@ -412,24 +412,23 @@ func TestRegistryThatKnowsNoUpdatedSince(t *testing.T) {
 	}
 }
 
-func TestAddRefusesBadMirrors(t *testing.T) {
+func TestPutRefusesBadMirrors(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t, false, mirror.Draft{})
 	for want, d := range map[string]mirror.Draft{
-		"the name of a mirror":           {Name: "Corp", URL: "https://example.com"},
-		"there is a mirror corp already": {Name: "corp", URL: "https://example.com"},
-		"url must begin with":            {Name: "a", URL: "ftp://example.com"},
-		"url must be an absolute":        {Name: "a", URL: "example.com"},
-		"url must not contain a user":    {Name: "a", URL: "https://u:p@example.com"},
-		"url must not have a query":      {Name: "a", URL: "https://example.com?x"},
-		"url must end before /v0.1":      {Name: "a", URL: "https://example.com/v0.1/"},
-		"include":                        {Name: "a", URL: "https://example.com", Include: []string{"a*b"}},
-		"exclude":                        {Name: "a", URL: "https://example.com", Exclude: []string{""}},
-		"interval must be from 1m0s":     {Name: "a", URL: "https://example.com", Interval: time.Second},
-		"review must be":                 {Name: "a", URL: "https://example.com", Review: "maybe"},
+		"the name of a mirror":        {Name: "Corp", URL: "https://example.com"},
+		"url must begin with":         {Name: "a", URL: "ftp://example.com"},
+		"url must be an absolute":     {Name: "a", URL: "example.com"},
+		"url must not contain a user": {Name: "a", URL: "https://u:p@example.com"},
+		"url must not have a query":   {Name: "a", URL: "https://example.com?x"},
+		"url must end before /v0.1":   {Name: "a", URL: "https://example.com/v0.1/"},
+		"include":                     {Name: "a", URL: "https://example.com", Include: []string{"a*b"}},
+		"exclude":                     {Name: "a", URL: "https://example.com", Exclude: []string{""}},
+		"interval must be from 1m0s":  {Name: "a", URL: "https://example.com", Interval: time.Second},
+		"review must be":              {Name: "a", URL: "https://example.com", Review: "maybe"},
 	} {
-		if _, err := fx.Add(t.Context(), d); err == nil || !strings.HasPrefix(fault.PublicMessage(err), want) {
-			t.Errorf("Add(%+v) returned %v, want %q", d, err, want)
+		if _, _, err := fx.Put(t.Context(), d, nil); err == nil || !strings.HasPrefix(fault.PublicMessage(err), want) {
+			t.Errorf("Put(%+v) returned %v, want %q", d, err, want)
 		}
 	}
 }

@@ -413,8 +413,8 @@ func TestSameOriginsOfAnOlderVersion(t *testing.T) {
 	}
 }
 
-// TestApproveAll checks that everything pending is approved, but what cannot be served any more.
-func TestApproveAll(t *testing.T) {
+// TestApproveEach checks that everything pending is approved, but what cannot be served any more.
+func TestApproveEach(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
 	const remote = `"remotes":[{"type":"sse","url":"https://one.example/mcp"}]`
@@ -422,9 +422,11 @@ func TestApproveAll(t *testing.T) {
 	fx.submit(t, "ada", document("com.example/b", "1.0.0", remote))
 	fx.submit(t, "ada", document("com.example/c", "1.0.0"))
 	outcomes := map[string]bool{}
-	err := fx.service.ApproveAll(t.Context(), authority.Operator(), "all", func(r review.Review, err error) {
+	pending, err := fx.service.List(t.Context(), authority.Operator(), reviewing.Query{})
+	for _, r := range pending.Reviews {
+		_, err := fx.service.Approve(t.Context(), authority.Operator(), r.ID, "all")
 		outcomes[r.Name.String()] = err == nil
-	})
+	}
 	if err != nil || len(outcomes) != 3 || !outcomes[serverName] || outcomes["com.example/b"] ||
 		!outcomes["com.example/c"] {
 		t.Errorf("the outcomes are %v, %v", outcomes, err)

@@ -8,7 +8,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
-	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
@@ -111,36 +110,4 @@ func newRuleChange(action audit.Action, r review.Rule) audit.Change {
 		"rule": audit.Text(r.ID), "resource": audit.Text(r.Pattern.String()), "publisher": audit.Text(r.Publisher),
 		"when": audit.Text(r.When),
 	}, r.Object()))
-}
-
-// ApproveAll approves, for an operator, everything that is pending when it is called, oldest first,
-// and calls observe with each review and the error of its approval; an approval that is refused
-// does not end it. It returns an error of the database.
-func (s *Service) ApproveAll(
-	ctx context.Context, who authority.Caller, comment string, observe func(review.Review, error),
-) error {
-	comment, err := review.ParseComment(comment, false)
-	if err != nil {
-		return err
-	}
-	for q := (Query{}); ; {
-		p, err := s.List(ctx, who, q)
-		if err != nil {
-			return err
-		}
-		for _, r := range p.Reviews {
-			shown, err := s.Approve(ctx, who, r.ID, comment)
-			if fault.Is(err, fault.Unavailable) || fault.Is(err, fault.Internal) {
-				return err
-			}
-			if err != nil {
-				shown = r
-			}
-			observe(shown.Review, err)
-		}
-		if p.NextCursor == "" {
-			return nil
-		}
-		q.Cursor = p.NextCursor
-	}
 }

@@ -109,7 +109,7 @@ func newFixture() *fixture {
 
 func (fx *fixture) add(t *testing.T, d view.Draft) {
 	t.Helper()
-	if _, err := fx.operator.Add(t.Context(), d); err != nil {
+	if _, _, err := fx.operator.Put(t.Context(), d, nil); err != nil {
 		t.Fatal(err)
 	}
 	fx.changes.views++
@@ -329,7 +329,7 @@ func TestOperator(t *testing.T) {
 		}
 	}
 	fx.recorder.err = errors.New("the log is away")
-	if _, err := fx.operator.Add(t.Context(), view.Draft{Name: "team"}); !errors.Is(err, fx.recorder.err) {
+	if _, _, err := fx.operator.Put(t.Context(), view.Draft{Name: "team"}, nil); !errors.Is(err, fx.recorder.err) {
 		t.Errorf("an addition that cannot be recorded: %v", err)
 	}
 	if list, err := fx.operator.List(t.Context()); err != nil || len(list) > 0 {
@@ -401,7 +401,7 @@ func TestBounds(t *testing.T) {
 		fx.add(t, view.Draft{Name: "v" + string(rune('a'+i/10)) + string(rune('a'+i%10))})
 		fx.addToken(t, "vaa", "t"+string(rune('a'+i/10))+string(rune('a'+i%10)))
 	}
-	if _, err := fx.operator.Add(t.Context(), view.Draft{Name: "more"}); !fault.Is(err, fault.Invalid) {
+	if _, _, err := fx.operator.Put(t.Context(), view.Draft{Name: "more"}, nil); !fault.Is(err, fault.Invalid) {
 		t.Errorf("view 101: %v", err)
 	}
 	if _, err := fx.operator.AddToken(t.Context(), "vaa", "more"); !fault.Is(err, fault.Invalid) {

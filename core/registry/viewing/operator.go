@@ -38,20 +38,9 @@ type Operator struct{ ports OperatorPorts }
 // NewOperator returns an operator.
 func NewOperator(p OperatorPorts) *Operator { return &Operator{p} }
 
-// Add adds a view. It returns fault.Invalid, with the name of the field, for a wrong draft or when
-// there are too many views, and fault.Conflict when there is a view with its name.
-func (o *Operator) Add(ctx context.Context, d view.Draft) (view.View, error) {
-	v, _, err := o.Put(ctx, d, func(current *view.View) error {
-		if current != nil {
-			return fault.Newf(fault.Conflict, "there is a view %s already: remove it first", current.Name)
-		}
-		return nil
-	})
-	return v, err
-}
-
 // Put adds a view, or replaces the one with its name, whose tokens stay, and reports whether it
-// added one. The errors are those of check and Add.
+// added one. It returns the error of check, and fault.Invalid, with the name of the field, for a wrong draft
+// or when there are too many views.
 func (o *Operator) Put(
 	ctx context.Context, d view.Draft, check registry.Check[view.View],
 ) (v view.View, created bool, err error) {

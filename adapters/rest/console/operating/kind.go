@@ -17,12 +17,6 @@ import (
 
 // This file has the forms of the objects of any kind, by the description of its fields.
 
-// The controls of fields that a form shows in a form of their own.
-const (
-	controlEnd    = "end"    // the day at whose beginning something ends, or a time
-	controlGrants = "grants" // the grants of groups, one on each line
-)
-
 // noSecretInput removes the stored secret.
 const noSecretInput = "noSecret"
 
@@ -38,9 +32,9 @@ func inputsOf(fields []kinds.Field) (inputs []site.Input) {
 			Name: f.Name, Label: f.Label, Kind: f.Control, Hint: f.Hint, Options: f.Options, Required: f.Required,
 		}
 		switch {
-		case f.Control == controlEnd:
+		case f.Control == kinds.ControlEnd:
 			in.Kind = ""
-		case f.Control == controlGrants, f.Control == "" && f.Shape == kinds.Texts:
+		case f.Control == kinds.ControlGrants, f.Control == "" && f.Shape == kinds.Texts:
 			in.Kind = "area"
 		}
 		inputs = append(inputs, in)
@@ -56,7 +50,7 @@ func formValues(fields []kinds.Field, values audit.Details) url.Values {
 		switch v := values[f.Name].(type) {
 		case audit.Text:
 			text := string(v)
-			if f.Control == controlEnd {
+			if f.Control == kinds.ControlEnd {
 				text = strings.TrimSuffix(text, dayBegins)
 			}
 			form.Set(f.Name, text)
@@ -108,7 +102,7 @@ func readForm(v *site.Visit, fields []kinds.Field) (values audit.Details, err er
 		switch {
 		case f.Shape == kinds.Object:
 			values[f.Name], err = readForm(v, f.Inner)
-		case f.Control == controlGrants:
+		case f.Control == kinds.ControlGrants:
 			values[f.Name], err = company.ReadGroupGrants(formLines(v, f.Name))
 		case f.Shape == kinds.Texts:
 			values[f.Name] = audit.Texts(readList(v, f))
@@ -122,7 +116,7 @@ func readForm(v *site.Visit, fields []kinds.Field) (values audit.Details, err er
 			values[f.Name] = audit.Number(n)
 		case f.Secret && text == "" && v.Form.Get(noSecretInput) != "":
 			values[f.Name] = audit.Text("")
-		case f.Control == controlEnd && isDay(text):
+		case f.Control == kinds.ControlEnd && isDay(text):
 			values[f.Name] = audit.Text(text + dayBegins)
 		default:
 			values.Set(f.Name, text)
