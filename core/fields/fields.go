@@ -123,7 +123,10 @@ func NetworkTexts(networks []netip.Prefix) []string {
 	})
 }
 
-var nameForm = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
+// NameForm is the pattern of the names of objects.
+const NameForm = "^[a-z0-9-]{1,40}$"
+
+var nameForm = regexp.MustCompile(NameForm)
 
 // CheckName returns fault.Invalid, about the field name, for a text that is no name of an object:
 // 1 to 40 lower-case letters, digits and hyphens.

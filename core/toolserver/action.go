@@ -17,5 +17,8 @@ const (
 
 // ParseAction returns the action with the given name. It returns fault.Invalid for any other text.
 func ParseAction(s string) (Action, error) {
-	return fault.OneOf("action", s, ActionPublish, ActionEdit, ActionReview, ActionOperate)
+	return fault.OneOf("action", s, Actions()...)
 }
+
+// Actions returns all actions.
+func Actions() []Action { return []Action{ActionPublish, ActionEdit, ActionReview, ActionOperate} }

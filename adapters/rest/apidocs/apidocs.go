@@ -1,6 +1,7 @@
 // Package apidocs serves the documentation of the API: the OpenAPI document of all routes as YAML
 // and as JSON, and an HTML page that loads nothing from other sites (contract O-16). It does not
-// check requests against the document. The JSON and the page are generated from openapi.yaml.
+// check requests against the document. The JSON and the page are generated from openapi.yaml, and in it
+// what is about kinds of objects that operators manage from the descriptions of the kinds.
 package apidocs
 
 import (
@@ -17,34 +18,21 @@ import (
 var (
 	//go:embed openapi.yaml
 	documentYAML []byte
-
 	//go:embed openapi.json
 	documentJSON []byte
-
 	//go:embed page.html
 	pageHTML []byte
-
-	// pagePolicy is the Content-Security-Policy of the page: it may use its own style and nothing
-	// else.
-	//
 	//go:embed page.policy
-	pagePolicy string
+	pagePolicy string // the Content-Security-Policy of the page: it may use its own style and nothing else
 )
 
-// The content types of the responses (RFC 9512 for YAML).
-const (
-	typeYAML = "application/yaml"
-	typeHTML = "text/html; charset=utf-8"
-)
-
-// The paths of the document, which views of the registry have too, below their own (contract O-16).
+// The paths of the document, which views of the registry have too, below their own, and of the page
+// (contract O-16).
 const (
 	YAMLPath = "/openapi.yaml"
 	JSONPath = "/openapi.json"
+	PagePath = "/docs"
 )
-
-// PagePath is the path of the page (contract O-16).
-const PagePath = "/docs"
 
 // Document returns the OpenAPI document of the API listener as YAML.
 func Document() []byte { return append([]byte(nil), documentYAML...) }
@@ -59,9 +47,9 @@ type bodies struct{ yaml, json, page *responsebody.Fixed }
 func New() *Docs {
 	return &Docs{sync.OnceValue(func() *bodies {
 		return &bodies{
-			yaml: responsebody.NewFixed(typeYAML, documentYAML),
+			yaml: responsebody.NewFixed("application/yaml", documentYAML),
 			json: responsebody.NewFixed(fiber.MIMEApplicationJSON, documentJSON),
-			page: responsebody.NewFixed(typeHTML, pageHTML),
+			page: responsebody.NewFixed("text/html; charset=utf-8", pageHTML),
 		}
 	})}
 }

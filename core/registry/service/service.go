@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/fields"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
-	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/core/scope"
 )
 
@@ -25,11 +24,7 @@ func (n Name) Holder() registry.Holder { return registry.ServiceHolder(string(n)
 
 // ParseName returns the name that s contains. It returns fault.Invalid for a text of another form.
 func ParseName(s string) (Name, error) {
-	if name, err := view.ParseTokenName(s); err == nil {
-		return Name(name), nil
-	}
-	return "", fault.Newf(fault.Invalid,
-		"name must have 1 to 40 lower-case letters, digits and hyphens, not %.60q", s)
+	return Name(s), fields.CheckNameOf("name", s)
 }
 
 // State says whether an account may do anything.
@@ -132,16 +127,13 @@ func New(d Draft, r publisher.Rules) (Account, error) {
 	case Disabled:
 		a.State = Disabled
 	default:
-		return Account{}, fault.In("state",
-			fault.Newf(fault.Invalid, "state must be active or disabled, not %.60q", d.State))
+		return Account{}, fields.Invalid("state", " must be active or disabled, not %.60q", d.State)
 	}
-	if utf8.RuneCountInString(a.Description) > maxDescription || !registry.IsText(a.Description) ||
-		strings.ContainsFunc(a.Description, unicode.IsControl) {
-		return Account{}, fault.In("description", fault.Newf(fault.Invalid,
-			"description must have at most %d characters, without control characters", maxDescription))
+	if a.Description != "" && !fields.IsText(a.Description, maxDescription) {
+		return Account{}, fields.Invalid("description", " must have at most %d characters, without control characters", maxDescription)
 	}
 	if len(d.Workloads) > maxWorkloads {
-		return Account{}, fault.In("workloads", fault.Newf(fault.Invalid, "workloads must be at most %d", maxWorkloads))
+		return Account{}, fields.Invalid("workloads", " must be at most %d", maxWorkloads)
 	}
 	for i, draft := range d.Workloads {
 		w, err := newWorkload(draft, r)
