@@ -3,9 +3,9 @@
 package kinds
 
 import (
+	"regexp"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -19,19 +19,21 @@ type Kind struct {
 	// Put and Remove are the actions of writes that are refused.
 	Put, Remove audit.Action
 	Fields      []Field // the first is the name
+
+	// What the documentation of the API says of it, besides what it says of every kind.
+	About                              string  // what follows its name in sentences, for example "of company sign-in"
+	Most                               int     // how many objects there may be; 0 for any number
+	Facts                              []Field // what else a response has, which no one writes
+	ListDoc, GetDoc, PutDoc, RemoveDoc string  // sentences about the operations
+	Purge                              string  // what purge=true does when one is removed; empty for nothing
 }
 
 // Path returns the last part of the path of its objects in the API, for example "access-rules".
 func (k *Kind) Path() string {
-	var path strings.Builder
-	for _, r := range k.List {
-		if unicode.IsUpper(r) {
-			path.WriteByte('-')
-		}
-		path.WriteRune(unicode.ToLower(r))
-	}
-	return path.String()
+	return strings.ToLower(capital.ReplaceAllString(k.List, "-$0"))
 }
+
+var capital = regexp.MustCompile("[A-Z]")
 
 // Shape is the form of the values of a field.
 type Shape uint8
@@ -55,6 +57,14 @@ type Field struct {
 	Check    func(string) error // of each text; nil for any
 	Inner    []Field            // of Objects and Object
 	Secret   bool               // it is written and never read
+
+	// How the documentation of the API has it.
+	Doc  string // what it means
+	Form string // of each text: "date-time", a pattern, which begins with ^, or a schema of openapi.yaml
+	Most int    // how many characters or entries it has at most, or the greatest number; 0 for any
+	Null bool   // a response has null for one that is missing
+	// What a missing one is, and an example: a text, texts with spaces between them, or YAML of other shapes.
+	Default, Example string
 
 	// How a form of the console has it. Without a Label it is on no form of its kind.
 	Label, Hint string
@@ -107,18 +117,10 @@ func Complete(fields []Field, values audit.Details) audit.Details {
 func Present(values audit.Details) audit.Details {
 	all := audit.Details{}
 	for name, v := range values {
-		empty := v == nil
-		switch v := v.(type) {
-		case audit.Text:
-			empty = v == ""
-		case audit.Flag:
-			empty = !bool(v)
-		case audit.List:
-			empty = len(v) == 0
-		case audit.Details:
-			empty = len(v) == 0
-		}
-		if !empty {
+		list, isList := v.(audit.List)
+		inner, isObject := v.(audit.Details)
+		empty := v == nil || isList && len(list) == 0 || isObject && len(inner) == 0
+		if !empty && v != audit.Text("") && v != audit.Flag(false) {
 			all[name] = v
 		}
 	}

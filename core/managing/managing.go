@@ -20,7 +20,6 @@ type Description[K ~string, T any] struct {
 	Kind  *kinds.Kind
 	Noun  string // in sentences, for example "access rule"
 	Verb  string // what the actions of its events begin with, for example "access_rule"
-	Most  int    // how many objects there may be
 	Parse func(audit.Details) (T, error)
 	Show  func(*T) management.Object // as Parse reads it, without empty fields
 	Key   func(*T) K
@@ -102,7 +101,7 @@ func (o *Operator[K, T]) find(ctx context.Context, key K) (*T, error) {
 func (o *Operator[K, T]) admit(ctx context.Context, current, wanted *T) error {
 	if current == nil {
 		n, err := o.ports.Store.Count(ctx)
-		if err == nil && n >= o.of.Most {
+		if err == nil && n >= o.of.Kind.Most {
 			err = fault.Violated("there are %d %ss already: remove some", n, o.of.Noun)
 		}
 		if err != nil {

@@ -25,7 +25,7 @@ type Operator = managing.Operator[access.RuleName, access.Rule]
 // New returns an operator.
 func New(p Ports) *Operator {
 	return managing.New(managing.Description[access.RuleName, access.Rule]{
-		Kind: &access.RuleKind, Noun: "access rule", Verb: "access_rule", Most: access.MaxRules, Parse: access.ParseRule,
+		Kind: &access.RuleKind, Noun: "access rule", Verb: "access_rule", Parse: access.ParseRule,
 		Show: func(r *access.Rule) management.Object {
 			return management.Object{Object: r.Object(), Owner: r.ManagedBy}
 		},

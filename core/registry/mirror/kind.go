@@ -12,33 +12,39 @@ import (
 // Kind describes the mirrors, which ReadDraft reads.
 var Kind = kinds.Kind{
 	Name: "mirror", List: "mirrors", Category: audit.RegistryChange, Put: "mirror_change", Remove: "mirror_remove",
+	Most: 50, GetDoc: "With its state.", RemoveDoc: "Its servers stay and can be changed here, or with `purge=true` are deleted.",
+	PutDoc: "The other registry is read soon after, and whole.", Purge: "Delete the servers of the mirror",
+	Facts: []kinds.Field{
+		{Name: "createdAt", Form: "Time"},
+		{Name: "state", Shape: kinds.Object, Form: "AdminMirrorState", Example: `{health: ok, nextAt: "2026-01-31T12:00:00.000000Z", lastSuccess: "2026-01-31T12:00:00.000000Z", failingSince: null, servers: 12}`},
+	},
 	Fields: []kinds.Field{
-		{Name: "name", Required: true, Check: kinds.Checked(ParseName)},
+		{Name: "name", Required: true, Check: kinds.Checked(ParseName), Example: "corp"},
 		{
 			Name: "url", Required: true, Check: kinds.Checked(ParseURL), Label: "Address of the registry",
-			Hint: "What is before /v0.1, for example https://registry.example.com.",
+			Hint: "What is before /v0.1, for example https://registry.example.com.", Doc: "A token of a view in it is returned as `***`; written so, it is kept", Example: "https://registry.example.com",
 		},
 		{
 			Name: "include", Shape: kinds.Texts, Check: kinds.Checked(registry.ParsePattern), Label: "Include", Control: "text",
-			Hint: "Patterns such as com.example/*, with spaces between them. Empty takes every name that it lists.",
+			Hint: "Patterns such as com.example/*, with spaces between them. Empty takes every name that it lists.", Doc: "Patterns; empty for all",
 		},
 		{
 			Name: "exclude", Shape: kinds.Texts, Check: kinds.Checked(registry.ParsePattern), Label: "Exclude", Control: "text",
-			Hint: "Patterns, also of what is included.",
+			Hint: "Patterns, also of what is included.", Doc: "Patterns, also of what is included",
 		},
 		{
 			Name: "interval", Check: checkInterval, Label: "Interval",
-			Hint: "Time between two reads, for example 10m or 24h. Empty for an hour.",
+			Hint: "Time between two reads, for example 10m or 24h. Empty for an hour.", Doc: "A duration from 1m to 168h", Default: "1h0m0s", Example: "1h0m0s",
 		},
 		{
 			Name: "review", Check: kinds.Checked(ParseReview), Label: "If documents are reviewed", Control: "select",
-			Options: []kinds.Option{
+			Doc: "What becomes of its documents if documents are reviewed", Default: string(Pending), Options: []kinds.Option{
 				{Value: string(Pending), Text: "They wait for review"}, {Value: string(Trusted), Text: "They are listed at once"},
 			},
 		},
 		{
 			Name: "lenient", Shape: kinds.Flag, Label: "Documents that break rules", Control: "select",
-			Options: []kinds.Option{{Text: "Are refused"}, {Value: "true", Text: "Are taken too"}},
+			Options: []kinds.Option{{Text: "Are refused"}, {Value: "true", Text: "Are taken too"}}, Doc: "Whether documents that break rules are taken too",
 		},
 	},
 }
@@ -58,13 +64,11 @@ func ReadDraft(f audit.Details) (Draft, error) {
 		Name: f.Text("name"), URL: f.Text("url"), Include: f.Texts("include"), Exclude: f.Texts("exclude"),
 		Review: f.Text("review"), Lenient: f.Flag("lenient"),
 	}
-	text := f.Text("interval")
-	if text == "" {
-		return d, nil
-	}
 	var err error
-	if d.Interval, err = time.ParseDuration(text); err != nil {
-		err = fault.In("interval", fault.New(fault.Invalid, "interval must be a duration, for example 90m"))
+	if text := f.Text("interval"); text != "" {
+		if d.Interval, err = time.ParseDuration(text); err != nil {
+			err = fault.In("interval", fault.New(fault.Invalid, "interval must be a duration, for example 90m"))
+		}
 	}
 	return d, err
 }

@@ -11,9 +11,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
-// MaxMirrors is the greatest number of mirrors.
-const MaxMirrors = 50
-
 // The bounds of Mirror.Interval, and its default.
 const (
 	MinInterval     = time.Minute

@@ -153,7 +153,7 @@ func show(m *mirror.Mirror) management.Object {
 }
 
 func (o *Operator) add(ctx context.Context, existing int, m mirror.Mirror) error {
-	if existing >= mirror.MaxMirrors {
+	if existing >= mirror.Kind.Most {
 		return fault.Violated("there are %d mirrors already: remove some", existing)
 	}
 	if err := o.ports.Mirrors.Put(ctx, m); err != nil {

@@ -9,22 +9,25 @@ import (
 // Kind describes the views, which Parse reads.
 var Kind = kinds.Kind{
 	Name: "view", List: "views", Category: audit.RegistryChange, Put: "view_change", Remove: "view_remove",
+	Most:    100, // which bounds what a Gate keeps in memory
+	ListDoc: "Without the view `all`.", GetDoc: "Also the view `all`, which cannot be changed.", RemoveDoc: "With its tokens.", PutDoc: "In force within a second on all instances. The tokens of a view that is replaced stay.",
 	Fields: []kinds.Field{
-		{Name: "name", Required: true, Check: kinds.Checked(ParseName)},
+		{Name: "name", Required: true, Check: kinds.Checked(ParseName), Example: "data"},
 		{
 			Name: "include", Shape: kinds.Texts, Check: kinds.Checked(registry.ParsePattern), Label: "Include", Control: "text",
-			Hint: "Patterns such as com.example/*, with spaces between them. Empty for all.",
+			Hint: "Patterns such as com.example/*, with spaces between them. Empty for all.", Doc: "Patterns; empty for all", Example: "com.example.data/*",
 		},
 		{
 			Name: "exclude", Shape: kinds.Texts, Check: kinds.Checked(registry.ParsePattern), Label: "Exclude", Control: "text",
-			Hint: "Patterns, also of what is included.",
+			Hint: "Patterns, also of what is included.", Doc: "Patterns, also of what is included",
 		},
 		{
 			Name: "deprecated", Check: kinds.Checked(ParseDeprecated), Label: "Deprecated versions", Control: "select",
-			Options: []kinds.Option{{Value: string(Show), Text: "Show"}, {Value: string(Hide), Text: "Hide"}},
+			Options: []kinds.Option{{Value: string(Show), Text: "Show"}, {Value: string(Hide), Text: "Hide"}}, Default: string(Show),
 		},
 		{
 			Name: "access", Check: kinds.Checked(ParseAccess), Label: "Who may read it", Control: "select",
+			Doc: "A public view is public even if all other reads are for people", Default: string(Public), Example: string(WithToken),
 			Options: []kinds.Option{
 				{Value: string(Public), Text: "Everybody"}, {Value: string(WithToken), Text: "Who has a token of it"},
 				{Value: string(People), Text: "People who are signed in"},
@@ -32,11 +35,11 @@ var Kind = kinds.Kind{
 		},
 		{
 			Name: "people", Shape: kinds.Texts, Check: kinds.Checked(ParsePerson), Label: "These people",
-			Hint: "E-mail addresses, one in each line. With no person and no group, everybody who is signed in.",
+			Hint: "E-mail addresses, one in each line. With no person and no group, everybody who is signed in.", Doc: "With `people`: the e-mail addresses of who may read it. At most 50 with the groups; without both, everybody who is signed in",
 		},
 		{
 			Name: "groups", Shape: kinds.Texts, Check: kinds.Checked(ParseGroup), Label: "These groups",
-			Hint: "Groups of company sign-in, such as acme/developers, one in each line.",
+			Hint: "Groups of company sign-in, such as acme/developers, one in each line.", Doc: "With `people`: groups of company sign-in, as PROVIDER/GROUP",
 		},
 	},
 }

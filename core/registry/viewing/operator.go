@@ -3,6 +3,7 @@ package viewing
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -17,9 +18,6 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
-
-// maxViews is the greatest number of views. It bounds what a Gate keeps in memory.
-const maxViews = 100
 
 // OperatorPorts are the dependencies of an Operator. All fields are required.
 type OperatorPorts struct {
@@ -56,7 +54,7 @@ func (o *Operator) Put(
 		if err := check.Permit(current); err != nil {
 			return err
 		}
-		if created = current == nil; created && len(existing) >= maxViews {
+		if created = current == nil; created && len(existing) >= view.Kind.Most {
 			return fault.Violated("there are %d views already: remove some", len(existing))
 		}
 		if !created {
@@ -235,11 +233,6 @@ func errMissing(name view.Name) error {
 	return fault.Newf(fault.NotFound, "there is no view with the name %.60q", string(name))
 }
 
-func tokensOf(all []view.Token, v view.Name) (found []view.Token) {
-	for _, t := range all {
-		if t.View == v {
-			found = append(found, t)
-		}
-	}
-	return found
+func tokensOf(all []view.Token, v view.Name) []view.Token {
+	return slices.DeleteFunc(slices.Clone(all), func(t view.Token) bool { return t.View != v })
 }
