@@ -14,7 +14,7 @@ func TestFilesAreUpToDate(t *testing.T) {
 	const folder = "../../../adapters/rest/apidocs"
 	document, err := os.ReadFile(filepath.Join(folder, documentFile))
 	must.Succeed(t, err)
-	files, err := renderFiles(document)
+	files, err := completeFiles(document)
 	must.Succeed(t, err)
 	for name, want := range files {
 		got, err := os.ReadFile(filepath.Join(folder, name))

@@ -1,7 +1,7 @@
-// Command apidocs writes the files that adapters/rest/apidocs serves next to the OpenAPI document:
-// the document as JSON, an HTML page for people, and the Content-Security-Policy of that page. Its
-// argument is the folder of openapi.yaml. It does not check that the document is valid OpenAPI; a
-// test of test/acceptance does.
+// Command apidocs writes the files that adapters/rest/apidocs serves: the parts of the OpenAPI document
+// that belong to kinds of objects, the document as JSON, an HTML page for people, and the
+// Content-Security-Policy of that page. Its argument is the folder of openapi.yaml. It does not check
+// that the document is valid OpenAPI; a test of test/acceptance does.
 package main
 
 import (
@@ -10,9 +10,11 @@ import (
 	"path/filepath"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/tollgate-dev/tollgate/test/kinddocs"
 )
 
-// The file that is read, and the files that are written next to it.
+// The file that is read and completed, and the files that are written next to it.
 const (
 	documentFile = "openapi.yaml"
 	jsonFile     = "openapi.json"
@@ -31,13 +33,13 @@ func main() {
 	}
 }
 
-// writeFiles reads the OpenAPI document in a folder and writes the other files there.
+// writeFiles completes the OpenAPI document in a folder and writes the other files there.
 func writeFiles(folder string) error {
 	document, err := os.ReadFile(filepath.Join(folder, documentFile)) // #nosec G304 -- the caller names the folder
 	if err != nil {
 		return err
 	}
-	files, err := renderFiles(document)
+	files, err := completeFiles(document)
 	if err != nil {
 		return err
 	}
@@ -50,7 +52,21 @@ func writeFiles(folder string) error {
 	return nil
 }
 
-// renderFiles returns the content of the written files by name.
+// completeFiles returns the content of the written files by name, for a document whose parts of kinds
+// may be out of date.
+func completeFiles(document []byte) (map[string][]byte, error) {
+	document, err := kinddocs.Complete(document, kinddocs.All())
+	if err != nil {
+		return nil, err
+	}
+	files, err := renderFiles(document)
+	if err == nil {
+		files[documentFile] = document
+	}
+	return files, err
+}
+
+// renderFiles returns the content of the files next to the document by name.
 func renderFiles(document []byte) (map[string][]byte, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(document, &root); err != nil {
