@@ -3,6 +3,7 @@
 package kinds
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 	"time"
@@ -29,8 +30,11 @@ type Kind struct {
 }
 
 // Path returns the last part of the path of its objects in the API, for example "access-rules".
-func (k *Kind) Path() string {
-	return strings.ToLower(capital.ReplaceAllString(k.List, "-$0"))
+func (k *Kind) Path() string { return separated(k.List, "-") }
+
+// separated returns a name in lower case, with a separator between its words.
+func separated(name, separator string) string {
+	return strings.ToLower(capital.ReplaceAllString(name, separator+"$0"))
 }
 
 var capital = regexp.MustCompile("[A-Z]")
@@ -70,6 +74,20 @@ type Field struct {
 	Label, Hint string
 	Control     string // as site.Input.Kind; without one, a list of texts has a line for each, in an "area"
 	Options     []Option
+
+	// How a command has it. Without a Usage it has no flag, and is an argument if it is required. A Default is
+	// that of the flag, also of a required one.
+	Flag, Usage string // without a Flag its name, that of a list without the last s
+	Whole       bool   // commas do not separate the texts of the flag
+	Column      string // its title in tables, and if it is in an object, anything; empty for no column
+}
+
+// FlagName returns the name of its flag, for example "min-trust".
+func (f *Field) FlagName() string {
+	if f.Shape == Texts || f.Shape == Objects {
+		return cmp.Or(f.Flag, separated(strings.TrimSuffix(f.Name, "s"), "-"))
+	}
+	return cmp.Or(f.Flag, separated(f.Name, "-"))
 }
 
 // The controls that a form shows in a form of their own.

@@ -118,7 +118,7 @@ func schemaOf(f *kinds.Field, written bool) string {
 		s.add("type", typed("string", null))
 		s.addText(f, null)
 	}
-	s.addIf(written && f.Default != "", "default", value(f, f.Default))
+	s.addIf(written && !f.Required && f.Default != "", "default", value(f, f.Default))
 	s.addIf(f.Secret, "writeOnly", "true")
 	s.addIf(f.Doc != "", "description", quoted(f.Doc))
 	return s.String()

@@ -32,23 +32,42 @@ type Table struct {
 
 // ListTable returns the table of a list of structs. The fields with a column tag, which is their
 // title, are the columns of the table; the JSON output contains all fields.
-func ListTable[R any](list []R) Table {
-	t := Table{Value: append([]R{}, list...)}
+func ListTable[R any](list []R) Table { return SliceTable(append([]R{}, list...)) }
+
+// SliceTable is ListTable for a slice whose structs are made of a description.
+func SliceTable(slice any) Table {
+	t, list := Table{Value: slice}, reflect.ValueOf(slice)
 	var columns []int
-	for i, row := 0, reflect.TypeFor[R](); i < row.NumField(); i++ {
-		if title, ok := row.Field(i).Tag.Lookup("column"); ok {
+	for i, row := 0, list.Type().Elem(); i < row.NumField(); i++ {
+		if title := row.Field(i).Tag.Get("column"); title != "" {
 			t.Header, columns = append(t.Header, title), append(columns, i)
 		}
 	}
-	for _, one := range list {
-		row := reflect.ValueOf(one)
+	for n := range list.Len() {
 		cells := make([]string, len(columns))
-		for n, i := range columns {
-			cells[n] = fmt.Sprint(row.Field(i).Interface())
+		for c, i := range columns {
+			cells[c] = cellText(list.Index(n).Field(i))
 		}
 		t.Rows = append(t.Rows, cells)
 	}
 	return t
+}
+
+// cellText returns what a table shows of a value: nothing of nil, and of structs their columns.
+func cellText(v reflect.Value) string {
+	switch _, words := v.Interface().(fmt.Stringer); {
+	case v.Kind() == reflect.Pointer && v.IsNil():
+		return ""
+	case v.Kind() == reflect.Pointer:
+		return cellText(v.Elem())
+	case words || v.Kind() != reflect.Slice || v.Type().Elem().Kind() != reflect.Struct:
+		return fmt.Sprint(v.Interface())
+	}
+	var texts []string
+	for _, row := range SliceTable(v.Interface()).Rows {
+		texts = append(texts, row...)
+	}
+	return strings.Join(texts, ", ")
 }
 
 // TableOf returns the table of a list, with a row for each of its elements.
@@ -80,15 +99,15 @@ func (t Table) widened() Table {
 	}
 	wide, tagged := Table{Value: t.Value, Rows: make([][]string, list.Len())}, 0
 	for i, row := 0, list.Type().Elem(); i < row.NumField(); i++ {
-		title, ok := row.Field(i).Tag.Lookup("column")
-		if ok {
+		title := row.Field(i).Tag.Get("column")
+		if title != "" {
 			tagged++
 		} else if title = wideTitle(row.Field(i)); title == "" {
 			continue
 		}
 		wide.Header = append(wide.Header, title)
 		for n := range list.Len() {
-			wide.Rows[n] = append(wide.Rows[n], fmt.Sprint(list.Index(n).Field(i).Interface()))
+			wide.Rows[n] = append(wide.Rows[n], cellText(list.Index(n).Field(i)))
 		}
 	}
 	if tagged != len(t.Header) {

@@ -11,109 +11,31 @@ import (
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/person"
 	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/access/deciding"
-	"github.com/tollgate-dev/tollgate/core/audit"
 )
 
 func newAccess(p cli.Process) *cobra.Command {
+	rules := newKind(p, &access.RuleKind, kindTexts{
+		path: "access rule", short: "Manage the rules by which calls are decided", one: "a rule", example: "readers",
+		list: &cobra.Command{Short: "List the rules by which calls are decided"},
+		put: &cobra.Command{
+			Use:   "set NAME --effect allow|deny --subject S --server PATTERN [--order N] [--tool T ...]",
+			Short: "Add a rule, or replace the one with its name",
+			Long: "Add a rule, or replace the one with its name. Rules are tried from the lowest order,\n" +
+				"at one order those that deny first; the first that matches a call decides. It holds\n" +
+				"on all instances within a second.\n\n" +
+				"Subjects:\n" +
+				"  person:EMAIL             a person\n" +
+				"  group:PROVIDER/GROUP     people of a group at a provider of company sign-in\n" +
+				"  grant:ACTION             who has the grant publish, edit, review or operate over the server\n" +
+				"  service:NAME             a service account\n" +
+				"  everyone                 everybody with a valid token\n" +
+				"  anyone                   everybody, also without a token",
+			Example: "  tollgate access rule set readers --effect allow --subject group:acme/developers --server 'com.example/*'\n" +
+				"  tollgate access rule set reads --effect allow --subject everyone --server 'com.example/*' --tool 'read_*'",
+		},
+	})
 	return cli.NewGroup("access", "Manage who may call which tools of which servers",
-		cli.NewGroup("rule", "Manage the rules by which calls are decided",
-			newAccessRuleList(p), newAccessRuleShow(p), newAccessRuleSet(p), newAccessRuleRemove(p)),
-		newAccessExplain(p), newAccessCheck(p), newAccessSimulate(p))
-}
-
-func newAccessRuleList(p cli.Process) *cobra.Command {
-	return newTableCommand(p, &cobra.Command{
-		Use:     "list",
-		Short:   "List the rules by which calls are decided",
-		Example: "  tollgate access rule list --output json",
-	}, listed[accessRuleRow]("accessRules", func(run) string { return at("access-rules") }))
-}
-
-func newAccessRuleShow(p cli.Process) *cobra.Command {
-	return newTableCommand(p, &cobra.Command{
-		Use:     "show NAME",
-		Short:   "Show a rule",
-		Example: "  tollgate access rule show readers",
-		Args:    cobra.ExactArgs(1),
-	}, func(r run) (cli.Table, error) {
-		rows := make([]accessRuleRow, 1)
-		err := r.send(http.MethodGet, at("access-rules", r.args[0]), nil, &rows[0])
-		return cli.ListTable(rows), err
-	})
-}
-
-func newAccessRuleSet(p cli.Process) *cobra.Command {
-	c := addManaged(&cobra.Command{
-		Use:   "set NAME --effect allow|deny --subject S --server PATTERN [--order N] [--tool T ...]",
-		Short: "Add a rule, or replace the one with its name",
-		Long: "Add a rule, or replace the one with its name. Rules are tried from the lowest order,\n" +
-			"at one order those that deny first; the first that matches a call decides. It holds\n" +
-			"on all instances within a second.\n\n" +
-			"Subjects:\n" +
-			"  person:EMAIL             a person\n" +
-			"  group:PROVIDER/GROUP     people of a group at a provider of company sign-in\n" +
-			"  grant:ACTION             who has the grant publish, edit, review or operate over the server\n" +
-			"  service:NAME             a service account\n" +
-			"  everyone                 everybody with a valid token\n" +
-			"  anyone                   everybody, also without a token",
-		Example: "  tollgate access rule set readers --effect allow --subject group:acme/developers --server 'com.example/*'\n" +
-			"  tollgate access rule set reads --effect allow --subject everyone --server 'com.example/*' --tool 'read_*'",
-		Args: cobra.ExactArgs(1),
-	})
-	f := newAccessRuleFlags(c)
-	return newTableCommand(p, c, func(r run) (cli.Table, error) {
-		rows, fields := make([]accessRuleRow, 1), f.fields(r.args[0])
-		delete(fields, "name")
-		err := r.send(http.MethodPut, at("access-rules", r.args[0]), fields, &rows[0])
-		return cli.ListTable(rows), err
-	})
-}
-
-// accessRuleFlags describe a rule.
-type accessRuleFlags struct {
-	order                                       int
-	effect, minTrust, expiresAt, mode           string
-	subjects, servers, methods, tools, networks []string
-}
-
-func newAccessRuleFlags(c *cobra.Command) *accessRuleFlags {
-	f, flags := &accessRuleFlags{}, c.Flags()
-	flags.IntVar(&f.order, "order", 1000, "place among the rules, 0 to 10000; the lowest is tried first")
-	flags.StringVar(&f.effect, "effect", "", "what the rule does: allow or deny")
-	flags.StringArrayVar(&f.subjects, "subject", nil, "whose calls; may be repeated")
-	flags.StringSliceVar(&f.servers, "server", nil, "servers: a name, a prefix that ends in *, or *; may be repeated")
-	flags.StringSliceVar(&f.methods, "method", nil,
-		"methods: tools/call, tools/list, prompts/*, resources/* or other; may be repeated (default all)")
-	flags.StringArrayVar(&f.tools, "tool", nil, "tool, or a prefix that ends in *; may be repeated (default all)")
-	flags.StringVar(&f.minTrust, "min-trust", "", "trust level that the caller needs, for a rule that allows")
-	flags.StringSliceVar(&f.networks, "network", nil, "network of the client, for example 10.0.0.0/8; may be repeated (default all)")
-	flags.StringVar(&f.expiresAt, "expires-at", "", "RFC 3339 time at which the rule ends (default never)")
-	flags.StringVar(&f.mode, "mode", string(access.Enforce), "enforce, or observe: count only what the rule would do")
-	cli.RequireFlags(c, "effect", "subject", "server")
-	cli.CompleteValues(c, "effect", string(access.Allow), string(access.Deny))
-	cli.CompleteValues(c, "mode", string(access.Enforce), string(access.Observe))
-	return f
-}
-
-// fields returns the rule that the flags describe, for access.ParseRule.
-func (f *accessRuleFlags) fields(name string) audit.Details {
-	fields := audit.Details{
-		"name": audit.Text(name), "order": audit.Number(f.order), "effect": audit.Text(f.effect),
-		"subjects": audit.Texts(f.subjects), "servers": audit.Texts(f.servers), "methods": audit.Texts(f.methods),
-		"tools": audit.Texts(f.tools), "networks": audit.Texts(f.networks), "mode": audit.Text(f.mode),
-	}
-	fields.Set("minTrust", f.minTrust)
-	fields.Set("expiresAt", f.expiresAt)
-	return fields
-}
-
-func newAccessRuleRemove(p cli.Process) *cobra.Command {
-	return newPlainCommand(p, addManaged(&cobra.Command{
-		Use:     "remove NAME",
-		Short:   "Remove a rule",
-		Example: "  tollgate access rule remove readers",
-		Args:    cobra.ExactArgs(1),
-	}), removed("access-rules"))
+		rules.newGroup(), newAccessExplain(p), newAccessCheck(p), newAccessSimulate(p))
 }
 
 func newAccessExplain(p cli.Process) *cobra.Command {
@@ -173,20 +95,4 @@ func newAccessCheck(p cli.Process) *cobra.Command {
 			return cli.PrintLine(p.Stdout, fmt.Sprintf("%d access rules are correct", len(rules)))
 		},
 	}
-}
-
-// accessRuleRow is a rule in the output of commands.
-type accessRuleRow struct {
-	Name      string   `json:"name"      column:"NAME"`
-	Order     int      `json:"order"     column:"ORDER"`
-	Effect    string   `json:"effect"    column:"EFFECT"`
-	Subjects  wordList `json:"subjects"  column:"SUBJECTS"`
-	Servers   wordList `json:"servers"   column:"SERVERS"`
-	Methods   wordList `json:"methods"   column:"METHODS"`
-	Tools     wordList `json:"tools"     column:"TOOLS"`
-	MinTrust  string   `json:"minTrust"  column:"MIN TRUST"`
-	Networks  wordList `json:"networks"  column:"NETWORKS"`
-	ExpiresAt stamp    `json:"expiresAt" column:"EXPIRES"`
-	Mode      string   `json:"mode"      column:"MODE"`
-	ManagedBy string   `json:"managedBy" column:"MANAGED BY"`
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/person"
+	"github.com/tollgate-dev/tollgate/core/kinds"
 )
 
 // completion is a list of the API whose items complete the first argument of the commands in a group.
@@ -15,11 +16,7 @@ type completion struct{ path, member, key string }
 // completions returns the lists that complete arguments, by the path of the group.
 func completions() map[string]completion {
 	return map[string]completion{
-		"view": {at("views"), "views", "name"}, "view token": {at("views"), "views", "name"},
-		"service-account":       {at("service-accounts"), "serviceAccounts", "name"},
-		"service-account token": {at("service-accounts"), "serviceAccounts", "name"},
-		"token":                 {at("me", "tokens"), "tokens", "id"}, "provider": {at("providers"), "providers", "name"},
-		"mirror": {at("mirrors"), "mirrors", "name"}, "webhook": {at("webhooks"), "webhooks", "id"},
+		"token": {at("me", "tokens"), "tokens", "id"}, "webhook": {at("webhooks"), "webhooks", "id"},
 		"publisher": {at("policies"), "policies", "id"}, "review rule": {at("review-rules"), "reviewRules", "id"},
 		"review": {reviewPath(), "reviews", "id"},
 	}
@@ -31,6 +28,10 @@ func completeFrom(target *person.Target) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		_, group, _ := strings.Cut(c.Parent().CommandPath(), " ")
 		from, known := completions()[group]
+		for g := c.Parent(); g != nil && !known; g = g.Parent() {
+			list := g.Annotations[kindAnnotation]
+			from, known = completion{at((&kinds.Kind{List: list}).Path()), list, "name"}, list != ""
+		}
 		if !known || len(args) > 0 || target.Address() == "" || c.Name() == "add" && group != "view token" {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -15,75 +16,43 @@ import (
 )
 
 func newMirror(p cli.Process) *cobra.Command {
-	return cli.NewGroup("mirror", "Manage mirrors: other registries whose servers this one takes over",
-		newMirrorAdd(p), newMirrorList(p), newMirrorSync(p), newMirrorDiff(p), newMirrorRemove(p))
-}
-
-func newMirrorAdd(p cli.Process) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "add NAME URL [--include PATTERN ...] [--exclude PATTERN ...]",
-		Short: "Add a mirror",
-		Long: "Add a mirror of the registry at URL, the address before /v0.1. The service reads it\n" +
-			"within seconds, then every --interval what changed, and once a day everything. It\n" +
-			"takes the servers that a pattern of --include selects and none of --exclude; all\n" +
-			"without --include. They cannot be published or changed here. A server that was\n" +
-			"published here is not taken, nor is one whose name is reserved (RESERVED_NAMESPACES)\n" +
-			"or, unless a pattern of --include names its namespace, one that people may publish\n" +
-			"here by a grant that is not over everything.\n\n" +
-			"If REGISTRY_REVIEW is on, documents wait for review, unless the mirror is trusted.",
-		Example: "  tollgate mirror add public https://registry.example --include 'io.github.acme/*'\n" +
-			"  tollgate mirror add corp https://tools.corp.example/registry --interval 10m --review trusted",
-		Args: cobra.ExactArgs(2),
-	}
-	var d mirror.Draft
-	c.Flags().StringSliceVar(&d.Include, "include", nil,
-		"servers to take: a name, a prefix that ends in *, or *; may be repeated (default all)")
-	c.Flags().StringSliceVar(&d.Exclude, "exclude", nil,
-		"servers that are not taken, also if --include selects them; may be repeated")
-	c.Flags().DurationVar(&d.Interval, "interval", mirror.DefaultInterval, "time between two reads, 1m to 168h")
-	c.Flags().StringVar(&d.Review, "review", string(mirror.Pending),
-		"with REGISTRY_REVIEW=on: pending, or trusted to list documents at once")
-	c.Flags().BoolVar(&d.Lenient, "lenient", false, "also take documents that break rules")
-	cli.CompleteValues(c, "review", string(mirror.Pending), string(mirror.Trusted))
-	add := func(r run) (cli.Table, error) {
-		var added remoteMirror
-		err := r.create(at("mirrors", r.args[0]), map[string]any{
-			"url": r.args[1], "include": wordList(d.Include), "exclude": wordList(d.Exclude),
-			"interval": d.Interval.String(), "review": d.Review, "lenient": d.Lenient,
-		}, &added, "there is a mirror "+r.args[0]+" already: remove it first")
-		return addedMirror(p, added.row(), err)
-	}
-	return newFirstCommand(p, c, add, add)
-}
-
-// addedMirror returns the table of a new mirror, and warns if it takes everything.
-func addedMirror(p cli.Process, added mirrorRow, err error) (cli.Table, error) {
-	if err == nil && len(added.Include) == 0 {
-		// the mirror is added also without the warning
-		_, _ = fmt.Fprintf(p.Stderr,
-			"warning: without --include, the mirror takes each name that %s lists, except reserved ones "+
-				"and those that people here may publish; what nobody here has published yet can be anybody's\n",
-			added.URL)
-	}
-	return cli.ListTable([]mirrorRow{added}), err
-}
-
-func newMirrorList(p cli.Process) *cobra.Command {
-	return newTableCommand(p, &cobra.Command{
-		Use:   "list",
-		Short: "List the mirrors and how they are",
-		Long: "List the mirrors. STATE is waiting before the first read, ok, or failing; then what\n" +
-			"was listed before stays listed, and REASON says why the last read failed. REFUSED is\n" +
-			"how much the last comparison of everything refused, by rule: document, record,\n" +
-			"quarantine and store count versions, reserved and granted count servers.",
-		Example: "  tollgate mirror list --output json",
-	}, func(r run) (cli.Table, error) {
-		list, err := listOf[remoteMirror](r, at("mirrors"), "mirrors", nil)
-		return cli.TableOf(list, (*remoteMirror).row), err
+	k := newKind(p, &mirror.Kind, kindTexts{
+		short:   "Manage mirrors: other registries whose servers this one takes over",
+		example: "public", remove: newMirrorRemove(p), add: true, first: true, state: mirrorState{}, flatten: flattenMirror,
+		put: &cobra.Command{
+			Use: "add NAME URL [--include PATTERN ...] [--exclude PATTERN ...]",
+			Long: "Add a mirror of the registry at URL, the address before /v0.1. The service reads it\n" +
+				"within seconds, then every --interval what changed, and once a day everything. It\n" +
+				"takes the servers that a pattern of --include selects and none of --exclude; all\n" +
+				"without --include. They cannot be published or changed here. A server that was\n" +
+				"published here is not taken, nor is one whose name is reserved (RESERVED_NAMESPACES)\n" +
+				"or, unless a pattern of --include names its namespace, one that people may publish\n" +
+				"here by a grant that is not over everything.\n\n" +
+				"If REGISTRY_REVIEW is on, documents wait for review, unless the mirror is trusted.",
+			Example: "  tollgate mirror add public https://registry.example --include 'io.github.acme/*'\n" +
+				"  tollgate mirror add corp https://tools.corp.example/registry --interval 10m --review trusted",
+		},
+		list: &cobra.Command{
+			Short: "List the mirrors and how they are",
+			Long: "List the mirrors. STATE is waiting before the first read, ok, or failing; then what\n" +
+				"was listed before stays listed, and REASON says why the last read failed. REFUSED is\n" +
+				"how much the last comparison of everything refused, by rule: document, record,\n" +
+				"quarantine and store count versions, reserved and granted count servers.",
+		},
+		added: func(o object) {
+			if include, _ := o["include"].([]any); len(include) == 0 {
+				// the mirror is added also without the warning
+				_, _ = fmt.Fprintf(p.Stderr,
+					"warning: without --include, the mirror takes each name that %s lists, except reserved ones and "+
+						"those that people here may publish; what nobody here has published yet can be anybody's\n",
+					o["url"])
+			}
+		},
 	})
+	return k.newGroup(newMirrorSync(p, k), newMirrorDiff(p))
 }
 
-func newMirrorSync(p cli.Process) *cobra.Command {
+func newMirrorSync(p cli.Process, k kindCommands) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sync NAME",
 		Short: "Read the registry of a mirror now",
@@ -107,9 +76,9 @@ func newMirrorSync(p cli.Process) *cobra.Command {
 		bar.Finish()
 		return syncTable(summary), err
 	}, func(r run) (cli.Table, error) {
-		var read remoteMirror
+		read := object{}
 		err := r.send(http.MethodPost, at("mirrors", r.args[0], "sync"), nil, &read)
-		return cli.ListTable([]mirrorRow{read.row()}), err
+		return k.table([]object{read}, err)
 	})
 }
 
@@ -165,7 +134,7 @@ func newMirrorRemove(p cli.Process) *cobra.Command {
 		n, err := r.Mirrors.Remove(r.ctx, mirror.Name(r.args[0]), *purge, nil)
 		return removalTable(r.args[0], n, *purge), err
 	}, func(r run) (cli.Table, error) {
-		var before remoteMirror
+		var before struct{ State mirrorState }
 		if err := r.send(http.MethodGet, at("mirrors", r.args[0]), nil, &before); err != nil {
 			return cli.Table{}, err
 		}
@@ -190,61 +159,23 @@ type mirrorRemoval struct {
 	Result  string `json:"result"  column:"RESULT"`
 }
 
-// mirrorRow is a mirror in the output of commands.
-type mirrorRow struct {
-	Name         string              `json:"name"         column:"NAME"`
-	URL          string              `json:"url"          column:"URL"`
-	State        string              `json:"state"        column:"STATE"`
-	Success      stamp               `json:"-"            column:"LAST SUCCESS"`
-	LastSuccess  *stamp              `json:"lastSuccess"`
-	Failing      stamp               `json:"-"            column:"FAILING SINCE"`
-	FailingSince *stamp              `json:"failingSince"`
-	Reason       string              `json:"reason"       column:"REASON"`
-	Servers      int                 `json:"servers"      column:"SERVERS"`
-	Refusals     string              `json:"-"            column:"REFUSED"`
-	Refused      map[mirror.Rule]int `json:"refused"`
-	Include      wordList            `json:"include"`
-	Exclude      wordList            `json:"exclude"`
-	Interval     string              `json:"interval"`
-	Review       string              `json:"review"`
-	Lenient      bool                `json:"lenient"`
-	NextRead     *stamp              `json:"nextRead"`
+// mirrorState is how a mirror is, in the output of commands.
+type mirrorState struct {
+	State        string          `json:"state"        column:"STATE"`
+	LastSuccess  *stamp          `json:"lastSuccess"  column:"LAST SUCCESS"`
+	FailingSince *stamp          `json:"failingSince" column:"FAILING SINCE"`
+	Reason       string          `json:"reason"       column:"REASON"`
+	Servers      int             `json:"servers"      column:"SERVERS"`
+	Refused      mirror.Refusals `json:"refused"      column:"REFUSED"`
+	NextRead     *stamp          `json:"nextRead"`
 }
 
-// remoteMirror is a mirror as the API shows it.
-type remoteMirror struct {
-	mirrorRow
-
-	State struct {
-		Health       string          `json:"health"`
-		NextAt       *stamp          `json:"nextAt"`
-		LastSuccess  *stamp          `json:"lastSuccess"`
-		FailingSince *stamp          `json:"failingSince"`
-		Reason       string          `json:"reason"`
-		Servers      int             `json:"servers"`
-		Refused      mirror.Refusals `json:"refused"`
-	} `json:"state"`
-}
-
-func (m *remoteMirror) row() mirrorRow {
-	row, s := m.mirrorRow, &m.State
-	row.State, row.NextRead, row.LastSuccess, row.FailingSince = s.Health, s.NextAt, s.LastSuccess, s.FailingSince
-	row.Reason, row.Servers, row.Refusals, row.Refused = s.Reason, s.Servers, s.Refused.String(), countsOf(s.Refused)
-	if s.LastSuccess != nil {
-		row.Success = *s.LastSuccess
-	}
-	if s.FailingSince != nil {
-		row.Failing = *s.FailingSince
-	}
-	return row
-}
-
-// countsOf returns the numbers of refusals, empty rather than null without any.
-func countsOf(r mirror.Refusals) map[mirror.Rule]int {
-	if r == nil {
-		return map[mirror.Rule]int{}
-	}
-	return r
+// flattenMirror moves the state of a mirror to its top.
+func flattenMirror(o object) {
+	state, _ := o["state"].(object)
+	o["refused"] = object{}
+	maps.Copy(o, state)
+	o["state"], o["nextRead"] = state["health"], state["nextAt"]
 }
 
 // syncVerdicts are the verdicts in the order in which they are shown.

@@ -16,7 +16,6 @@ import (
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/person"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/wiring"
 )
 
@@ -130,17 +129,6 @@ func (r run) call(q tollgateclient.Request, into any) error {
 		q.Query = query
 	}
 	return r.request(r.ctx, q, into)
-}
-
-// create makes an object that must not exist.
-func (r run) create(path string, body, into any, exists string) error {
-	err := r.call(tollgateclient.Request{
-		Method: http.MethodPut, Path: path, Body: body, Header: map[string]string{"If-None-Match": "*"},
-	}, into)
-	if fault.Is(err, fault.Stale) {
-		return errors.New(exists)
-	}
-	return err
 }
 
 // listOf returns all items of a list of the API.

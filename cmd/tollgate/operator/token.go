@@ -75,7 +75,7 @@ func (g tokenGroup) unknownOwner(r run, err error) error {
 	if g.name == "" {
 		return err
 	}
-	return unknownService(r.args[0], err)
+	return replaceNotFound(err, fmt.Sprintf("there is no service account with the name %.60q", r.args[0]))
 }
 
 func (g tokenGroup) newCreate() *cobra.Command {

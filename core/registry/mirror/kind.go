@@ -19,32 +19,38 @@ var Kind = kinds.Kind{
 		{Name: "state", Shape: kinds.Object, Form: "AdminMirrorState", Example: `{health: ok, nextAt: "2026-01-31T12:00:00.000000Z", lastSuccess: "2026-01-31T12:00:00.000000Z", failingSince: null, servers: 12}`},
 	},
 	Fields: []kinds.Field{
-		{Name: "name", Required: true, Check: kinds.Checked(ParseName), Example: "corp"},
+		{Name: "name", Required: true, Check: kinds.Checked(ParseName), Example: "corp", Column: "NAME"},
 		{
 			Name: "url", Required: true, Check: kinds.Checked(ParseURL), Label: "Address of the registry",
 			Hint: "What is before /v0.1, for example https://registry.example.com.", Doc: "A token of a view in it is returned as `***`; written so, it is kept", Example: "https://registry.example.com",
+			Column: "URL",
 		},
 		{
 			Name: "include", Shape: kinds.Texts, Check: kinds.Checked(registry.ParsePattern), Label: "Include", Control: "text",
 			Hint: "Patterns such as com.example/*, with spaces between them. Empty takes every name that it lists.", Doc: "Patterns; empty for all",
+			Usage: "servers to take: a name, a prefix that ends in *, or *; may be repeated (default all)",
 		},
 		{
 			Name: "exclude", Shape: kinds.Texts, Check: kinds.Checked(registry.ParsePattern), Label: "Exclude", Control: "text",
 			Hint: "Patterns, also of what is included.", Doc: "Patterns, also of what is included",
+			Usage: "servers that are not taken, also if --include selects them; may be repeated",
 		},
 		{
 			Name: "interval", Check: checkInterval, Label: "Interval",
-			Hint: "Time between two reads, for example 10m or 24h. Empty for an hour.", Doc: "A duration from 1m to 168h", Default: "1h0m0s", Example: "1h0m0s",
+			Hint: "Time between two reads, for example 10m or 24h. Empty for an hour.", Doc: "A duration from 1m to 168h", Default: DefaultInterval.String(), Example: "1h0m0s",
+			Usage: "time between two reads, 1m to 168h",
 		},
 		{
 			Name: "review", Check: kinds.Checked(ParseReview), Label: "If documents are reviewed", Control: "select",
 			Doc: "What becomes of its documents if documents are reviewed", Default: string(Pending), Options: []kinds.Option{
 				{Value: string(Pending), Text: "They wait for review"}, {Value: string(Trusted), Text: "They are listed at once"},
 			},
+			Usage: "if documents are reviewed: pending, or trusted to list them at once",
 		},
 		{
 			Name: "lenient", Shape: kinds.Flag, Label: "Documents that break rules", Control: "select",
 			Options: []kinds.Option{{Text: "Are refused"}, {Value: "true", Text: "Are taken too"}}, Doc: "Whether documents that break rules are taken too",
+			Usage: "also take documents that break rules",
 		},
 	},
 }
