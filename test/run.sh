@@ -9,8 +9,10 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 column=$1
 shift
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-touch "$work/cpu"
+touch "$work/cpu" "$work/speed"
+"$here/ceiling/speed.sh" "$work/speed" &
+speed=$!
+trap 'kill "$speed"; rm -rf "$work"' EXIT
 export TEST_CPU_FILE=$work/cpu TEST_RUN=$$
 gotestsum=$(go -C "$here/tools" tool -n gotestsum)
 module=$(go list -m)
@@ -21,7 +23,7 @@ echo
 echo "The slowest tests, which may include time that their subtests wait for each other:"
 "$gotestsum" tool slowest --num=10 --jsonfile="$work/times" | sed "s|^$module/|  |"
 echo
-"$here/ceiling/check.sh" "$column" "$work/cpu" "$here/ceiling/seconds.txt" >"$work/checked" || status=1
+"$here/ceiling/check.sh" "$column" "$work/cpu" "$here/ceiling/seconds.txt" "$work/speed" >"$work/checked" || status=1
 grep -v '^over: ' "$work/checked"
 sed -n 's/^over: //p' "$work/checked" | sort -u | while read -r package; do
   echo "The slowest tests of $package:"

@@ -53,21 +53,28 @@ func TestCheck(t *testing.T) {
 			}
 		})
 	}
+	slow := table + "loop 0.1 0.2\n"
+	for speed, want := range map[string]bool{"": false, "0.1": false, "0.05\n0.15\n0.9\n": true, "9\n": true} {
+		if out, err := check(t, "test", root+"/a/b 15 0\n"+root+"/c 8 5\n", slow, speed); (err == nil) != (speed == "9\n") ||
+			strings.Contains(out, "as long as usual") != want {
+			t.Errorf("with the speed %q: %v, %s", speed, err, out)
+		}
+	}
 	if out, err := check(t, "test", "", "sum 20 10\n"); err == nil || !strings.Contains(out, "no line sum or others") {
 		t.Errorf("a table without lines: %v, %s", err, out)
 	}
 }
 
-// check runs the script with a file of times and a table.
-func check(t *testing.T, column, times, table string) (string, error) {
+// check runs the script with a file of times, a table, and measures of the machine's speed.
+func check(t *testing.T, column, times, table string, speed ...string) (string, error) {
 	t.Helper()
 	dir := t.TempDir()
-	paths := map[string]string{"times": times, "table": table}
+	paths := map[string]string{"times": times, "table": table, "speed": strings.Join(speed, "")}
 	for name, content := range paths {
 		paths[name] = filepath.Join(dir, name)
 		must.Succeed(t, os.WriteFile(paths[name], []byte(content), 0o600))
 	}
-	out, err := exec.Command("./check.sh", column, paths["times"], paths["table"]).CombinedOutput()
+	out, err := exec.Command("./check.sh", column, paths["times"], paths["table"], paths["speed"]).CombinedOutput()
 	return string(out), err
 }
 
