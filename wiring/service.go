@@ -19,9 +19,9 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
 	"github.com/tollgate-dev/tollgate/adapters/registryjson"
 	"github.com/tollgate-dev/tollgate/adapters/relational"
-	"github.com/tollgate-dev/tollgate/adapters/relational/accessrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/authrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/adapters/relational/kindrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/methodrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/rest"
@@ -138,7 +138,7 @@ var settingsSet = wire.NewSet(
 
 // recordsSet provides the stores, and what is derived from the root secret.
 var recordsSet = wire.NewSet(
-	relational.Open, otlp.NewQueries, accessrecords.Set, authrecords.Set, registryrecords.Set, methodrecords.Set, inprocess.NewCursors,
+	relational.Open, otlp.NewQueries, kindrecords.Set, authrecords.Set, registryrecords.Set, methodrecords.Set, inprocess.NewCursors,
 )
 
 // authSet provides the use cases of authentication and their API.

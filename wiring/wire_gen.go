@@ -22,8 +22,8 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
 	"github.com/tollgate-dev/tollgate/adapters/registryjson"
 	"github.com/tollgate-dev/tollgate/adapters/relational"
-	"github.com/tollgate-dev/tollgate/adapters/relational/accessrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/authrecords"
+	"github.com/tollgate-dev/tollgate/adapters/relational/kindrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/methodrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/requestbody"
@@ -1070,7 +1070,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	authapiAPI := authapi.New(useCases)
 	decidingConfig := s.Access
-	accessstoreRules := accessrecords.NewRules(db)
+	managementStore := kindrecords.NewRules(db)
 	servers := registryrecordsStores.Listings
 	memberPorts := inprocess.MemberPorts{
 		Accounts: accounts,
@@ -1087,7 +1087,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	count := countDecisions(wiringPartMetrics)
 	decidingLog := newCallLog(log)
 	decidingPorts := deciding.Ports{
-		Rules:    accessstoreRules,
+		Rules:    managementStore,
 		Servers:  servers,
 		Members:  members,
 		Changes:  registrystoreChanges,
@@ -1216,7 +1216,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	federatingProviders := federating.NewProviders(providerPorts)
 	rulingPorts := ruling.Ports{
 		Transactions: runner,
-		Rules:        accessstoreRules,
+		Rules:        managementStore,
 		Recorder:     trail,
 	}
 	v2 := ruling.New(rulingPorts)
@@ -1284,6 +1284,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Trail:        trail,
 		Limits:       limits,
 		Overview:     overviewSource,
+		Kinds:        kinds,
 	}
 	authPorts := console.AuthPorts{
 		Site:       sitePorts,
@@ -1896,10 +1897,10 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Clock:        clock,
 	}
 	federatingProviders := federating.NewProviders(providerPorts)
-	rules := accessrecords.NewRules(db)
+	store := kindrecords.NewRules(db)
 	rulingPorts := ruling.Ports{
 		Transactions: runner,
-		Rules:        rules,
+		Rules:        store,
 		Recorder:     trail,
 	}
 	v := ruling.New(rulingPorts)

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/relational/accessrecords"
+	"github.com/tollgate-dev/tollgate/adapters/relational/kindrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
@@ -60,7 +60,7 @@ func decideAmongChanges(b *testing.B, db *relationaltest.Database, kind string) 
 	changes, end := registryrecords.WatchChanges(db.DB, stores)
 	defer end()
 	s := deciding.New(deciding.Config{StaleMax: time.Minute, Options: access.Options{Default: access.Allow}}, deciding.Ports{
-		Rules: accessrecords.NewRules(db.DB), Servers: stores.Listings, Changes: changes, Recorder: silent{}, Reporter: silent{},
+		Rules: kindrecords.NewRules(db.DB), Servers: stores.Listings, Changes: changes, Recorder: silent{}, Reporter: silent{},
 		Clock: system.Clock{}, Waiter: system.Clock{}, Entropy: system.Entropy{},
 		Count: func(access.Decision) {}, Log: func(context.Context, *deciding.Question, *deciding.Answer) {},
 	})

@@ -118,14 +118,6 @@ var sentences = map[string]string{
 	"REGISTRY_CHANGE mirror_submitted":   "submitted|submit|[{serverName} ][{version} ][by the mirror {mirror} ]for review",
 	"REGISTRY_CHANGE review_rule_add":    "added|add|a rule of reviews [for {resource}]",
 	"REGISTRY_CHANGE review_rule_remove": "removed|remove|a rule of reviews [for {resource}]",
-	"REGISTRY_CHANGE access_rule_add":    "added|add|the access rule [{key}]",
-	"REGISTRY_CHANGE access_rule_change": "changed|change|the access rule [{key}]",
-	"REGISTRY_CHANGE access_rule_put":    "set|set|the access rule [{key}]",
-	"REGISTRY_CHANGE access_rule_remove": "removed|remove|the access rule [{key}]",
-	"REGISTRY_CHANGE view_add":           "added|add|the view [{key}]",
-	"REGISTRY_CHANGE view_change":        "changed|change|the view [{key}]",
-	"REGISTRY_CHANGE view_put":           "set|set|the view [{key}]",
-	"REGISTRY_CHANGE view_remove":        "removed|remove|the view [{key}]",
 	"REGISTRY_CHANGE view_token_add":     "made|make|the token [{token} ][of the view {view}]",
 	"REGISTRY_CHANGE view_token_remove":  "removed|remove|the token [{token} ][of the view {view}]",
 	"REGISTRY_CHANGE webhook_add":        "added|add|a webhook [to {host}]",
@@ -164,7 +156,20 @@ func (e *Event) pattern() string {
 	if of, ok := sentences[key+" "+e.Details.Text("status")]; ok {
 		return of
 	}
-	return sentences[key]
+	if of, ok := sentences[key]; ok {
+		return of
+	}
+	n := max(strings.LastIndex(key, "_"), len(e.Category)+1)
+	if done, ok := objectVerbs[key[n:]]; ok {
+		return done + "|the " + strings.ReplaceAll(key[len(e.Category)+1:n], "_", " ") + " [{key}]"
+	}
+	return ""
+}
+
+// objectVerbs are what is done with objects of any kind, in the past and as the infinitive. The action is
+// the name of the kind, with _ between its words, and one of these.
+var objectVerbs = map[string]string{
+	"_add": "added|add", "_change": "changed|change", "_put": "set|set", "_remove": "removed|remove",
 }
 
 // Sentence returns what was done, or was tried and refused, without who did it: "deprecated

@@ -32,6 +32,15 @@ type Kind struct {
 // Path returns the last part of the path of its objects in the API, for example "access-rules".
 func (k *Kind) Path() string { return separated(k.List, "-") }
 
+// Noun returns how one of its objects is called in sentences, for example "access rule".
+func (k *Kind) Noun() string { return separated(k.Name, " ") }
+
+// Verb returns what the actions of its events begin with, for example "access_rule".
+func (k *Kind) Verb() string { return separated(k.Name, "_") }
+
+// Title returns how all of its objects are called, for example "Access rules".
+func (k *Kind) Title() string { return strings.ToUpper(k.List[:1]) + separated(k.List, " ")[1:] }
+
 // separated returns a name in lower case, with a separator between its words.
 func separated(name, separator string) string {
 	return strings.ToLower(capital.ReplaceAllString(name, separator+"$0"))

@@ -18,8 +18,6 @@ import (
 // Description is what an Operator knows of a kind. All fields are required.
 type Description[K ~string, T any] struct {
 	Kind  *kinds.Kind
-	Noun  string // in sentences, for example "access rule"
-	Verb  string // what the actions of its events begin with, for example "access_rule"
 	Parse func(audit.Details) (T, error)
 	Show  func(*T) management.Object // as Parse reads it, without empty fields
 	Key   func(*T) K
@@ -54,7 +52,7 @@ func (o *Operator[K, T]) List(ctx context.Context, after K, limit int) ([]T, err
 func (o *Operator[K, T]) Get(ctx context.Context, key K) (T, error) {
 	one, err := o.ports.Store.Get(ctx, key)
 	if fault.Is(err, fault.NotFound) {
-		err = fault.Newf(fault.NotFound, "there is no %s with the name %.60q", o.of.Noun, string(key))
+		err = fault.Newf(fault.NotFound, "there is no %s with the name %.60q", o.of.Kind.Noun(), string(key))
 	}
 	return one, err
 }
@@ -102,7 +100,7 @@ func (o *Operator[K, T]) admit(ctx context.Context, current, wanted *T) error {
 	if current == nil {
 		n, err := o.ports.Store.Count(ctx)
 		if err == nil && n >= o.of.Kind.Most {
-			err = fault.Violated("there are %d %ss already: remove some", n, o.of.Noun)
+			err = fault.Violated("there are %d %ss already: remove some", n, o.of.Kind.Noun())
 		}
 		if err != nil {
 			return err
@@ -116,7 +114,7 @@ func (o *Operator[K, T]) admit(ctx context.Context, current, wanted *T) error {
 
 // change returns the event of a change, and whether anything differs; one of both may be nil.
 func (o *Operator[K, T]) change(before, after *T) (audit.Change, bool) {
-	return audit.Operate(o.of.Kind.Category, o.of.Verb, o.object(before), o.object(after))
+	return audit.Operate(o.of.Kind.Category, o.of.Kind.Verb(), o.object(before), o.object(after))
 }
 
 // object returns an object for the audit log.

@@ -134,7 +134,7 @@ var bridgeAdapters = []string{"adapters/inprocess"}
 var independentFolders = []string{
 	"adapters/relational/postgres", "adapters/relational/sqlite",
 	"adapters/relational/authrecords", "adapters/relational/registryrecords", "adapters/relational/methodrecords",
-	"adapters/relational/accessrecords",
+	"adapters/relational/kindrecords",
 }
 
 // sdkPackages are imported by authors of plugins, and sdkParts also by the host and by adapters.
@@ -258,4 +258,4 @@ const (
 
 // budget is how large the tree may be. A limit is raised with a reason, and lowered after a fold. The
 // last 3,200 lines mend what lies between the service and its neighbours: ADR 26.
-var budget = measures{lines: 135583, wiringLines: 1_326, interfaces: 23, binds: 24, settings: 234, chain: 16}
+var budget = measures{lines: 135581, wiringLines: 1_326, interfaces: 23, binds: 24, settings: 234, chain: 16}

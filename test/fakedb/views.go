@@ -52,7 +52,7 @@ func (s *Views) Tokens(ctx context.Context) ([]view.Token, error) {
 	})
 }
 
-// AccessRules implements [accessstore.Rules].
+// AccessRules implements [management.Store].
 type AccessRules struct {
 	*table[access.RuleName, access.Rule]
 }
@@ -60,13 +60,13 @@ type AccessRules struct {
 // NewAccessRules returns the access rules of a database.
 func NewAccessRules(db *Database) *AccessRules { return &AccessRules{db.accessRules} }
 
-// List implements [accessstore.Rules].
+// List implements [management.Store].
 func (s *AccessRules) List(ctx context.Context, after access.RuleName, limit int) ([]access.Rule, error) {
 	return s.listFirst(ctx, limit, func(r access.Rule) bool { return r.Name > after },
 		func(a, b access.Rule) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// Count implements [accessstore.Rules].
+// Count implements [management.Store].
 func (s *AccessRules) Count(ctx context.Context) (int, error) {
 	found, err := s.List(ctx, "", access.MaxRules)
 	return len(found), err

@@ -11,9 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 )
 
-const (
-	mirrorPath = root + "/mirrors/:name"
-)
+const mirrorPath = root + "/mirrors/:name"
 
 func (a *API) mountMirrors(r fiber.Router) {
 	read, write := a.operator(adminRead), a.operator(adminWrite)

@@ -13,9 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 )
 
-const (
-	viewTokensPath = root + "/views/:name/tokens"
-)
+const viewTokensPath = root + "/views/:name/tokens"
 
 func (a *API) mountViews(r fiber.Router) {
 	read, write := a.operator(adminRead), a.operator(adminWrite)

@@ -93,8 +93,7 @@ func (k kindCommands) newGroup(others ...*cobra.Command) *cobra.Command {
 
 // unknown replaces a not-found error by one that names the object.
 func (k kindCommands) unknown(r run, err error) error {
-	noun := strings.TrimSuffix(strings.ReplaceAll(k.kind.Path(), "-", " "), "s")
-	return replaceNotFound(err, fmt.Sprintf("there is no %s with the name %.60q", noun, r.args[0]))
+	return replaceNotFound(err, fmt.Sprintf("there is no %s with the name %.60q", k.kind.Noun(), r.args[0]))
 }
 
 // complete gives a command the texts that it does not have, and its number of arguments.
@@ -341,4 +340,31 @@ func fieldType(f *kinds.Field) reflect.Type {
 	return reflect.TypeOf(map[kinds.Shape]any{
 		kinds.Text: "", kinds.Texts: wordList{}, kinds.Flag: false, kinds.Number: 0, kinds.TextMap: map[string]string{},
 	}[f.Shape])
+}
+
+// wordList is a list that a table shows as words.
+type wordList []string
+
+// String returns the words with commas.
+func (l wordList) String() string { return strings.Join(l, ", ") }
+
+// stamp is a time in RFC 3339, in whole seconds; empty without one.
+type stamp string
+
+// UnmarshalJSON reads a time of the API.
+func (s *stamp) UnmarshalJSON(text []byte) error {
+	var t *time.Time
+	if err := json.Unmarshal(text, &t); err != nil || t == nil {
+		return err
+	}
+	*s = formatOptionalTime(*t)
+	return nil
+}
+
+// formatOptionalTime returns a time; empty for the zero value.
+func formatOptionalTime(t time.Time) stamp {
+	if t.IsZero() {
+		return ""
+	}
+	return stamp(t.UTC().Format(time.RFC3339))
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/accessstore"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/management"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/report"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
@@ -53,7 +54,7 @@ type Log func(ctx context.Context, q *Question, a *Answer)
 
 // Ports are the dependencies of a Service. All fields are required.
 type Ports struct {
-	Rules   accessstore.Rules
+	Rules   management.Store[access.RuleName, access.Rule] // a change changes registrystore.Revision.Access
 	Servers accessstore.Servers
 	Members accessstore.Members
 	Changes registrystore.Changes

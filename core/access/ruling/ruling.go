@@ -6,7 +6,6 @@ package ruling
 import (
 	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/managing"
-	"github.com/tollgate-dev/tollgate/ports/accessstore"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/management"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
@@ -15,7 +14,7 @@ import (
 // Ports are the dependencies of an Operator. All fields are required.
 type Ports struct {
 	Transactions transaction.Runner
-	Rules        accessstore.Rules
+	Rules        management.Store[access.RuleName, access.Rule]
 	Recorder     authority.Recorder
 }
 
@@ -25,7 +24,7 @@ type Operator = managing.Operator[access.RuleName, access.Rule]
 // New returns an operator.
 func New(p Ports) *Operator {
 	return managing.New(managing.Description[access.RuleName, access.Rule]{
-		Kind: &access.RuleKind, Noun: "access rule", Verb: "access_rule", Parse: access.ParseRule,
+		Kind: &access.RuleKind, Parse: access.ParseRule,
 		Show: func(r *access.Rule) management.Object {
 			return management.Object{Object: r.Object(), Owner: r.ManagedBy}
 		},

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/access/ruling"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/accessstore"
+	"github.com/tollgate-dev/tollgate/ports/management"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
 	"github.com/tollgate-dev/tollgate/test/must"
 )
@@ -79,7 +79,9 @@ func TestOperator(t *testing.T) {
 }
 
 // full are rules of which there are as many as may be.
-type full struct{ accessstore.Rules }
+type full struct {
+	management.Store[access.RuleName, access.Rule]
+}
 
 func (full) Count(context.Context) (int, error) { return access.MaxRules, nil }
 

@@ -2,6 +2,8 @@ package declaring
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/email"
@@ -96,10 +98,16 @@ func CheckOwner(owner string) error {
 // kinds is the table of what a document declares, in the order in which changes are reported. What
 // others refer to is before them.
 func (r *run) kinds() []kind {
-	return []kind{
+	all := []kind{
 		r.serviceAccounts(), r.grants(), r.policies(), r.managed("views"), r.managed("mirrors"), r.webhooks(), r.reviewRules(),
 		r.managed("providers"), r.managed("accessRules"),
 	}
+	for _, list := range slices.Sorted(maps.Keys(r.ports.Managed)) {
+		if !slices.ContainsFunc(all, func(k kind) bool { return k.member == list }) {
+			all = append(all, r.managed(list))
+		}
+	}
+	return all
 }
 
 // listed returns the function that returns the objects of all stored values.

@@ -12,13 +12,13 @@ import (
 	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/accessstore"
+	"github.com/tollgate-dev/tollgate/ports/management"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
 // Opened is a new store of an adapter, as it comes.
 type Opened struct {
-	Rules  accessstore.Rules
+	Rules  management.Store[access.RuleName, access.Rule]
 	Runner transaction.Runner
 	// Revision returns registrystore.Revision.Access; nil for an adapter that counts no changes.
 	Revision func(t *testing.T) int64
@@ -58,7 +58,7 @@ func newRule(t *testing.T, name string, order int) access.Rule {
 	return r
 }
 
-func save(t *testing.T, s accessstore.Rules, rules ...access.Rule) {
+func save(t *testing.T, s management.Store[access.RuleName, access.Rule], rules ...access.Rule) {
 	t.Helper()
 	for _, r := range rules {
 		if err := s.Save(t.Context(), r); err != nil {
@@ -67,7 +67,7 @@ func save(t *testing.T, s accessstore.Rules, rules ...access.Rule) {
 	}
 }
 
-func wantCount(t *testing.T, s accessstore.Rules, want int) {
+func wantCount(t *testing.T, s management.Store[access.RuleName, access.Rule], want int) {
 	t.Helper()
 	if n, err := s.Count(t.Context()); n != want || err != nil {
 		t.Errorf("there are %d rules, %v, want %d", n, err, want)

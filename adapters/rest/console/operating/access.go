@@ -16,10 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-const (
-	accessPath     = Path + "/access"
-	accessRulePath = accessPath + "/rules/:name"
-)
+const accessPath = Path + "/access"
 
 var (
 	accessPage     = site.NewPage(templates, "templates/access.html")
@@ -30,12 +27,11 @@ var (
 const confirmInput = "confirm"
 
 func (p *Pages) mountAccess(r fiber.Router) {
-	p.open(r, accessPath, p.access)
-	p.site.Post(r, accessPath, 0, p.act("Add this rule", p.addAccessRule, p.access))
+	p.mountKind(r, kindPages{
+		Objects: p.ports.AccessRules.Objects(), list: p.access, page: p.accessRule, path: accessPath, one: accessPath + "/rules",
+		noun: "rule", added: "rule", removed: "unruled", put: p.putAccessRule,
+	})
 	r.Get(explainPath, p.page(p.explain))
-	p.open(r, accessRulePath, p.accessRule)
-	p.site.Post(r, accessRulePath, 0, p.act("Save this rule", p.changeAccessRule, p.accessRule))
-	p.site.Post(r, accessRulePath+"/remove", 3, p.act("Remove this rule", p.removeAccessRule, nil))
 }
 
 // accessView is the page with the rules about calls.
@@ -166,18 +162,6 @@ func (p *Pages) putAccessRule(ctx context.Context, v *site.Visit, name string, e
 		_, _, err = p.ports.AccessRules.Objects().Put(ctx, c)
 	}
 	return err
-}
-
-func (p *Pages) addAccessRule(ctx context.Context, v *site.Visit) error {
-	return done(v, p.putAccessRule(ctx, v, v.Trimmed("name"), false), accessPath, "rule")
-}
-
-func (p *Pages) changeAccessRule(ctx context.Context, v *site.Visit) error {
-	return done(v, p.putAccessRule(ctx, v, key[string](v, "name"), true), v.Path(), "saved")
-}
-
-func (p *Pages) removeAccessRule(ctx context.Context, v *site.Visit) error {
-	return done(v, removeObject(ctx, v, p.ports.AccessRules.Objects()), accessPath, "unruled")
 }
 
 // DefaultEffect returns the effect of a setting, which denies if it is empty.

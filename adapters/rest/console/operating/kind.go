@@ -1,12 +1,15 @@
 package operating
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/audit"
@@ -15,7 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/management"
 )
 
-// This file has the forms of the objects of any kind, by the description of its fields.
+// This file has the forms and the pages of the objects of any kind, by the description of its fields.
 
 // noSecretInput removes the stored secret.
 const noSecretInput = "noSecret"
@@ -159,18 +162,141 @@ func formChange(v *site.Visit, k *kinds.Kind, name string, exists bool) (managem
 
 func ownerOf(o *management.Object) string { return o.Owner }
 
+var (
+	kindPage   = site.NewPage(templates, "templates/kind.html")
+	objectPage = site.NewPage(templates, "templates/object.html")
+)
+
+// kindPages are the pages of the objects of a kind: their list with a form that adds one, and one of each
+// with a form that changes it.
+type kindPages struct {
+	management.Objects
+
+	list, page     shower // the pages; what the description of the kind says without them
+	path, one      string // of the list, and of an object without its name, if that is not below the list
+	noun           string // in the sentences of forms, if it is not that of the kind
+	added, removed string // the notices
+	leads          bool   // to the page of what was added
+
+	// put stores what a form describes, under a name; putObject without it.
+	put func(ctx context.Context, v *site.Visit, name string, exists bool) error
+}
+
+func (p *Pages) mountKind(r fiber.Router, k kindPages) {
+	k.noun = cmp.Or(k.noun, k.Kind().Noun())
+	if k.list == nil {
+		k.list, k.page, k.path = k.showList, k.showPage, Path+"/"+k.Kind().Path()
+		k.added, k.removed = "added", "removed"
+	}
+	put := k.put
+	if put == nil {
+		put = k.putObject
+	}
+	p.open(r, k.path, k.list)
+	p.site.Post(r, k.path, 0, p.act("Add this "+k.noun, func(ctx context.Context, v *site.Visit) error {
+		name, page := v.Trimmed("name"), k.path
+		if k.leads {
+			page += "/" + name
+		}
+		return done(v, put(ctx, v, name, false), page, k.added)
+	}, k.list))
+	one := cmp.Or(k.one, k.path) + "/:name"
+	p.open(r, one, k.page)
+	p.site.Post(r, one, 0, p.act("Save this "+k.noun, func(ctx context.Context, v *site.Visit) error {
+		return done(v, put(ctx, v, key[string](v, "name"), true), v.Path(), "saved")
+	}, k.page))
+	up := 1 + strings.Count(one[len(k.path):], "/") // to the list
+	p.site.Post(r, one+"/remove", up, p.act("Remove this "+k.noun, func(ctx context.Context, v *site.Visit) error {
+		return done(v, k.removeObject(ctx, v), k.path, k.removed)
+	}, nil))
+}
+
 // putObject stores the object that a form describes.
-func putObject(ctx context.Context, v *site.Visit, objects management.Objects, name string, exists bool) error {
-	c, err := formChange(v, objects.Kind(), name, exists)
+func (k *kindPages) putObject(ctx context.Context, v *site.Visit, name string, exists bool) error {
+	c, err := formChange(v, k.Kind(), name, exists)
 	if err == nil {
-		_, _, err = objects.Put(ctx, c)
+		_, _, err = k.Put(ctx, c)
 	}
 	return err
 }
 
 // removeObject removes the object in the path. Those of some kinds go with all that came of them.
-func removeObject(ctx context.Context, v *site.Visit, objects management.Objects) error {
-	return objects.Remove(ctx, key[string](v, "name"), management.Change{
+func (k *kindPages) removeObject(ctx context.Context, v *site.Visit) error {
+	return k.Remove(ctx, key[string](v, "name"), management.Change{
 		Force: v.Form.Get("purge") == "true", Check: management.Check(byHand(true, ownerOf)),
 	})
+}
+
+// form returns the form of an object, or of a new one.
+func (k *kindPages) form(
+	v *site.Visit, problems site.Problems, action, button string, stored *management.Object, first ...site.Input,
+) site.FormView {
+	var values url.Values
+	if stored != nil {
+		values = formValues(k.Kind().Fields, stored.Fields)
+	}
+	return v.Fill(site.Form{
+		Action: action, Button: button + " this " + k.noun, Inputs: append(first, inputsOf(k.Kind().Fields)...),
+	}, values, problems)
+}
+
+// kindView is the page with the objects of a kind.
+type kindView struct {
+	Noun    string
+	Objects []objectView
+	Next    string // the address of the next page; empty without one
+	Add     site.FormView
+}
+
+// objectView is an object in words.
+type objectView struct {
+	management.Object
+
+	Noun, Title, List, Path string
+	Change                  site.FormView
+}
+
+// maxColumns is how many fields of objects a list shows, besides the name.
+const maxColumns = 4
+
+// Shown returns the fields that a list shows.
+func (o objectView) Shown() site.FormView {
+	return site.FormView{Fields: o.Change.Fields[:min(len(o.Change.Fields), maxColumns)]}
+}
+
+func (k *kindPages) showList(ctx context.Context, v *site.Visit, problems site.Problems) error {
+	all, err := k.List(ctx, v.Text("after"), perPage+1)
+	if err != nil {
+		return err
+	}
+	view := kindView{Noun: k.noun, Add: k.form(v, problems, k.path, "Add", nil, nameInput)}
+	for i := range all[:min(len(all), perPage)] {
+		view.Objects = append(view.Objects, k.view(v, nil, &all[i], ""))
+	}
+	if len(all) > perPage {
+		view.Next = k.path + "?" + url.Values{"after": {all[perPage-1].Key}}.Encode()
+	}
+	return v.Render(kindPage, newHead(v, k.Kind().Title(), problems, view.Add), view)
+}
+
+// view returns an object in words, with the form that sends its change to an address.
+func (k *kindPages) view(v *site.Visit, problems site.Problems, o *management.Object, action string) objectView {
+	return objectView{
+		*o, k.noun, k.Kind().Title(), k.path, k.path + "/" + url.PathEscape(o.Key), k.form(v, problems, action, "Save", o),
+	}
+}
+
+func (k *kindPages) showPage(ctx context.Context, v *site.Visit, problems site.Problems) error {
+	one, err := k.Get(ctx, key[string](v, "name"))
+	if err != nil {
+		return err
+	}
+	setConflict(v, problems, one.Owner)
+	action := k.path + "/" + url.PathEscape(one.Key)
+	if one.Owner != "" {
+		action = "" // the page shows what is stored, also after a change was refused
+	}
+	view := k.view(v, problems, &one, action)
+	title := strings.ToUpper(k.noun[:1]) + k.noun[1:] + " " + one.Key
+	return v.Render(objectPage, newHead(v, title, problems, view.Change), view)
 }

@@ -21,12 +21,10 @@ var (
 )
 
 func (p *Pages) mountMirrors(r fiber.Router) {
-	p.open(r, mirrorsPath, p.mirrors)
-	p.site.Post(r, mirrorsPath, 0, p.act("Add this mirror", p.addMirror, p.mirrors))
-	p.open(r, mirrorPath, p.mirror)
-	p.site.Post(r, mirrorPath, 0, p.act("Save this mirror", p.changeMirror, p.mirror))
+	p.mountKind(r, kindPages{
+		Objects: p.ports.Mirrors.Objects(), list: p.mirrors, page: p.mirror, path: mirrorsPath, added: "mirror", removed: "unmirrored",
+	})
 	p.site.Post(r, mirrorPath+"/sync", 1, p.act("Read this mirror now", p.syncMirror, nil))
-	p.site.Post(r, mirrorPath+"/remove", 2, p.act("Remove this mirror", p.removeMirror, nil))
 }
 
 // mirrorRow is a mirror in words.
@@ -89,19 +87,7 @@ func (p *Pages) mirror(ctx context.Context, v *site.Visit, problems site.Problem
 	return v.Render(mirrorPage, newHead(v, "Mirror "+string(m.Name), problems, page.Change), page)
 }
 
-func (p *Pages) addMirror(ctx context.Context, v *site.Visit) error {
-	return done(v, putObject(ctx, v, p.ports.Mirrors.Objects(), v.Trimmed("name"), false), mirrorsPath, "mirror")
-}
-
-func (p *Pages) changeMirror(ctx context.Context, v *site.Visit) error {
-	return done(v, putObject(ctx, v, p.ports.Mirrors.Objects(), key[string](v, "name"), true), v.Path(), "saved")
-}
-
 func (p *Pages) syncMirror(ctx context.Context, v *site.Visit) error {
 	name := key[mirror.Name](v, "name")
 	return done(v, p.ports.Mirrors.Schedule(ctx, name), mirrorsPath+"/"+url.PathEscape(string(name)), "sync")
-}
-
-func (p *Pages) removeMirror(ctx context.Context, v *site.Visit) error {
-	return done(v, removeObject(ctx, v, p.ports.Mirrors.Objects()), mirrorsPath, "unmirrored")
 }

@@ -5,15 +5,19 @@ package operating
 import (
 	"context"
 	"embed"
+	"maps"
+	"slices"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/adapters/rest/overview"
+	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/access/deciding"
 	"github.com/tollgate-dev/tollgate/core/access/ruling"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
+	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
@@ -21,11 +25,15 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/tokens"
 	"github.com/tollgate-dev/tollgate/core/registry/declaring"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
+	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
+	"github.com/tollgate-dev/tollgate/core/registry/service"
+	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
+	"github.com/tollgate-dev/tollgate/ports/management"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
@@ -58,7 +66,11 @@ type Ports struct {
 	Trail        *auditing.Trail
 	Limits       *Limits // nil if the part for rate limits does not run
 	Overview     overview.Source
+	Kinds        management.Kinds
 }
+
+// ownPages are the kinds with pages of their own.
+var ownPages = []string{access.RuleKind.List, company.Kind.List, mirror.Kind.List, service.Kind.List, view.Kind.List}
 
 // Pages are the pages of operators. It is safe for concurrent use.
 type Pages struct {
@@ -84,6 +96,11 @@ func (p *Pages) Mount(r fiber.Router) {
 		p.mountAccess,
 	} {
 		mount(r)
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.ports.Kinds)) {
+		if !slices.Contains(ownPages, name) {
+			p.mountKind(r, kindPages{Objects: p.ports.Kinds[name]})
+		}
 	}
 	r.Get(limitsPath, p.page(p.limits))
 	r.Get(riskPath, p.page(p.risk))
@@ -139,6 +156,7 @@ var notices = map[string]string{
 	"ended": "The sessions are ended.", "unfactored": "The second factor is removed, and the sessions are ended.",
 	"granted": "The grant is added.", "revoked": "The grant is removed.",
 	"policy": "The policy is removed.", "view": "The view is added.", "unviewed": "The view is removed.",
+	"added": "It is added.", "removed": "It is removed.",
 	"redelivered": "The events are sent again.", "webhook": "The webhook is removed.", "saved": "The changes are saved.",
 	"policed": "The policy is added.", "untoken": "The token is removed.", "mirror": "The mirror is added.",
 	"sync": "It is read soon.", "unmirrored": "The mirror is removed.", "rule": "The rule is added.",

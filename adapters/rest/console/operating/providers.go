@@ -33,12 +33,11 @@ func storedProviderInputs() []site.Input {
 }
 
 func (p *Pages) mountProviders(r fiber.Router) {
-	p.open(r, providersPath, p.providers)
-	p.site.Post(r, providersPath, 0, p.act("Add this provider", p.addProvider, p.providers))
-	p.open(r, providerPath, p.provider)
-	p.site.Post(r, providerPath, 0, p.act("Save this provider", p.changeProvider, p.provider))
+	p.mountKind(r, kindPages{
+		Objects: p.ports.Providers.Objects(), list: p.providers, page: p.provider, path: providersPath,
+		added: "provider", removed: "unprovider", leads: true, put: p.putProvider,
+	})
 	p.site.Post(r, providerPath+"/test", 1, p.act("Test this provider", p.testProvider, nil))
-	p.site.Post(r, providerPath+"/remove", 2, p.act("Remove this provider", p.removeProvider, nil))
 }
 
 // providerRow is a provider in words.
@@ -123,15 +122,6 @@ func (p *Pages) putProvider(ctx context.Context, v *site.Visit, name string, exi
 	return err
 }
 
-func (p *Pages) addProvider(ctx context.Context, v *site.Visit) error {
-	name := v.Trimmed("name")
-	return done(v, p.putProvider(ctx, v, name, false), providersPath+"/"+name, "provider")
-}
-
-func (p *Pages) changeProvider(ctx context.Context, v *site.Visit) error {
-	return done(v, p.putProvider(ctx, v, key[string](v, "name"), true), v.Path(), "saved")
-}
-
 // testProvider shows the page of a provider with the steps of its test.
 func (p *Pages) testProvider(ctx context.Context, v *site.Visit) error {
 	steps, err := p.ports.Providers.Test(ctx, key[string](v, "name"))
@@ -139,8 +129,4 @@ func (p *Pages) testProvider(ctx context.Context, v *site.Visit) error {
 		return err
 	}
 	return p.renderProvider(ctx, v, nil, steps)
-}
-
-func (p *Pages) removeProvider(ctx context.Context, v *site.Visit) error {
-	return done(v, removeObject(ctx, v, p.ports.Providers.Objects()), providersPath, "unprovider")
 }

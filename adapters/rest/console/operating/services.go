@@ -40,11 +40,10 @@ var workloadInputs = []site.Input{
 }
 
 func (p *Pages) mountServices(r fiber.Router) {
-	p.open(r, servicesPath, p.services)
-	p.site.Post(r, servicesPath, 0, p.act("Add this service account", p.addService, p.services))
-	p.open(r, servicePath, p.service)
-	p.site.Post(r, servicePath, 0, p.act("Save this service account", p.changeService, p.service))
-	p.site.Post(r, servicePath+"/remove", 2, p.act("Remove this service account", p.removeService, nil))
+	p.mountKind(r, kindPages{
+		Objects: p.ports.Services.Objects(), list: p.services, page: p.service, path: servicesPath,
+		added: "service", removed: "unservice", put: p.putService,
+	})
 	p.site.Post(r, servicePath+"/grants", 1, p.act("Add this grant", p.addServiceGrant, p.service))
 	p.site.Post(r, servicePath+"/workloads", 1, p.act("Add this workload", p.addWorkload, p.service))
 	p.site.Post(r, servicePath+"/workloads/:number/remove", 3, p.act("Remove this workload", p.removeWorkload, nil))
@@ -123,12 +122,8 @@ func serviceAddress(v *site.Visit) string {
 	return servicesPath + "/" + url.PathEscape(key[string](v, "name"))
 }
 
-func (p *Pages) addService(ctx context.Context, v *site.Visit) error {
-	return done(v, putObject(ctx, v, p.ports.Services.Objects(), v.Trimmed("name"), false), servicesPath, "service")
-}
-
 // changeStored stores the service account in the path after a change of its draft.
-func (p *Pages) changeStored(ctx context.Context, v *site.Visit, notice string, change func(*service.Draft) error) error {
+func (p *Pages) changeStored(ctx context.Context, v *site.Visit, change func(*service.Draft) error) error {
 	stored, err := p.ports.Services.Get(ctx, key[service.Name](v, "name"))
 	if err != nil {
 		return err
@@ -141,40 +136,40 @@ func (p *Pages) changeStored(ctx context.Context, v *site.Visit, notice string, 
 	if err == nil {
 		_, _, err = p.ports.Services.Put(ctx, a, byHand(true, managerOfService))
 	}
-	return done(v, err, serviceAddress(v), notice)
+	return err
 }
 
-func (p *Pages) changeService(ctx context.Context, v *site.Visit) error {
-	return p.changeStored(ctx, v, "saved", func(d *service.Draft) error {
+func (p *Pages) putService(ctx context.Context, v *site.Visit, name string, exists bool) error {
+	if !exists {
+		k := kindPages{Objects: p.ports.Services.Objects()}
+		return k.putObject(ctx, v, name, false)
+	}
+	return p.changeStored(ctx, v, func(d *service.Draft) error {
 		d.Description, d.State = v.Form.Get("description"), v.Form.Get("state")
 		return nil
 	})
 }
 
 func (p *Pages) addWorkload(ctx context.Context, v *site.Visit) error {
-	return p.changeStored(ctx, v, "saved", func(d *service.Draft) error {
+	return done(v, p.changeStored(ctx, v, func(d *service.Draft) error {
 		claims, err := policylist.ReadClaims(v)
 		d.Workloads = append(d.Workloads, service.WorkloadDraft{
 			Issuer: v.Trimmed("issuer"), Subject: v.Trimmed("subject"), Claims: claims, Audience: v.Trimmed("audience"),
 			Scopes: v.Form["workloadScopes"],
 		})
 		return err
-	})
+	}), serviceAddress(v), "saved")
 }
 
 func (p *Pages) removeWorkload(ctx context.Context, v *site.Visit) error {
-	return p.changeStored(ctx, v, "saved", func(d *service.Draft) error {
+	return done(v, p.changeStored(ctx, v, func(d *service.Draft) error {
 		n, err := strconv.Atoi(key[string](v, "number"))
 		if err != nil || n < 0 || n >= len(d.Workloads) || d.Workloads[n].Subject != v.Form.Get("subject") {
 			return fault.New(fault.NotFound, "there is no such workload")
 		}
 		d.Workloads = slices.Delete(d.Workloads, n, n+1)
 		return nil
-	})
-}
-
-func (p *Pages) removeService(ctx context.Context, v *site.Visit) error {
-	return done(v, removeObject(ctx, v, p.ports.Services.Objects()), servicesPath, "unservice")
+	}), serviceAddress(v), "saved")
 }
 
 func (p *Pages) addServiceGrant(ctx context.Context, v *site.Visit) error {

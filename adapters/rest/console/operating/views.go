@@ -34,11 +34,9 @@ func (p *Pages) viewInputs() []site.Input {
 var nameInput = site.Input{Name: "name", Label: "Name", Required: true}
 
 func (p *Pages) mountViews(r fiber.Router) {
-	p.open(r, viewsPath, p.views)
-	p.site.Post(r, viewsPath, 0, p.act("Add this view", p.addView, p.views))
-	p.open(r, viewPath, p.view)
-	p.site.Post(r, viewPath, 0, p.act("Save this view", p.changeView, p.view))
-	p.site.Post(r, viewPath+"/remove", 2, p.act("Remove this view", p.removeView, nil))
+	p.mountKind(r, kindPages{
+		Objects: p.ports.Views.Objects(), list: p.views, page: p.view, path: viewsPath, added: "view", removed: "unviewed",
+	})
 	p.site.Post(r, viewPath+"/tokens", 1, p.act("Make this token", p.addViewToken, p.view))
 	p.site.Post(r, viewPath+"/tokens/:token/remove", 3, p.act("Remove this token", p.removeViewToken, nil))
 }
@@ -90,18 +88,6 @@ func (p *Pages) view(ctx context.Context, v *site.Visit, problems site.Problems)
 		{Name: "token", Label: "Name of the token", Hint: "Who uses it, such as team-data.", Required: true},
 	}}, nil, problems)
 	return v.Render(viewPage, newHead(v, "View "+name, problems, page.Change, page.Token), page)
-}
-
-func (p *Pages) addView(ctx context.Context, v *site.Visit) error {
-	return done(v, putObject(ctx, v, p.ports.Views.Objects(), v.Trimmed("name"), false), viewsPath, "view")
-}
-
-func (p *Pages) changeView(ctx context.Context, v *site.Visit) error {
-	return done(v, putObject(ctx, v, p.ports.Views.Objects(), key[string](v, "name"), true), v.Path(), "saved")
-}
-
-func (p *Pages) removeView(ctx context.Context, v *site.Visit) error {
-	return done(v, removeObject(ctx, v, p.ports.Views.Objects()), viewsPath, "unviewed")
 }
 
 func (p *Pages) addViewToken(ctx context.Context, v *site.Visit) error {

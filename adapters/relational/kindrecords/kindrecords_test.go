@@ -1,11 +1,11 @@
-package accessrecords_test
+package kindrecords_test
 
 import (
 	"os"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/adapters/relational/accessrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/adapters/relational/kindrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/ports/accessstore/accessstoretest"
@@ -18,7 +18,7 @@ func TestRules(t *testing.T) {
 	relationaltest.RunContract(t, accessstoretest.Run,
 		func(_ *testing.T, db *relationaltest.Database) accessstoretest.Opened {
 			return accessstoretest.Opened{
-				Rules: accessrecords.NewRules(db.DB), Runner: db.DB,
+				Rules: kindrecords.NewRules(db.DB), Runner: db.DB,
 				Revision: func(t *testing.T) (n int64) {
 					q := database.Query{Text: "SELECT CAST(sum(access) AS bigint) FROM registry_changes"}
 					must.Succeed(t, db.ScanRow(t.Context(), q, &n))

@@ -1,0 +1,110 @@
+// Package kindrecords stores objects of kinds in tables with the columns name, settings and managed_by.
+package kindrecords
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/wire"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/access"
+	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/management"
+)
+
+// Set provides the stores from a database.DB.
+var Set = wire.NewSet(NewRules)
+
+// NewRules returns the store of the rules about calls.
+func NewRules(db *database.DB) management.Store[access.RuleName, access.Rule] {
+	return New(db, "access_rules", Form[access.RuleName, access.Rule]{
+		Parse: access.ParseRule, Fields: (*access.Rule).Fields,
+		Key: func(r *access.Rule) access.RuleName { return r.Name }, Owner: func(r *access.Rule) *string { return &r.ManagedBy },
+	})
+}
+
+// Form is how the objects of a kind are stored: the fields that a description of the kind has, as JSON.
+type Form[K ~string, T any] struct {
+	Parse  func(audit.Details) (T, error)
+	Fields func(*T) audit.Details // as Parse reads them
+	Key    func(*T) K
+	Owner  func(*T) *string // the file that manages it
+}
+
+// store stores the objects of a kind. It implements management.Store.
+type store[K ~string, T any] struct {
+	db    *database.DB
+	table string
+	form  Form[K, T]
+}
+
+// New returns the store of the objects in a table.
+func New[K ~string, T any](db *database.DB, table string, f Form[K, T]) management.Store[K, T] {
+	return &store[K, T]{db, table, f}
+}
+
+// List implements management.Store.
+func (s *store[K, T]) List(ctx context.Context, after K, limit int) ([]T, error) {
+	return s.find(ctx, "name > ? ORDER BY name LIMIT ?", string(after), limit)
+}
+
+// Get implements management.Store.
+func (s *store[K, T]) Get(ctx context.Context, key K) (one T, err error) {
+	found, err := s.find(ctx, "name = ?", string(key))
+	if err != nil || len(found) == 0 {
+		if err == nil {
+			err = fault.New(fault.NotFound, "no such record")
+		}
+		return one, err
+	}
+	return found[0], nil
+}
+
+func (s *store[K, T]) find(ctx context.Context, condition string, args ...any) ([]T, error) {
+	q := database.Query{Text: "SELECT settings, managed_by FROM " + s.table + " WHERE " + condition, Args: args, Fixed: true}
+	return database.CollectAll(ctx, s.db, q, func(row *sql.Rows) (one T, err error) {
+		var settings []byte
+		var managedBy string
+		if err := row.Scan(&settings, &managedBy); err != nil {
+			return one, err
+		}
+		var fields audit.Details
+		if err = json.Unmarshal(settings, &fields); err == nil {
+			one, err = s.form.Parse(fields)
+		}
+		if err != nil {
+			return one, database.BrokenRow(err)
+		}
+		*s.form.Owner(&one) = managedBy
+		return one, nil
+	})
+}
+
+// Count implements management.Store.
+func (s *store[K, T]) Count(ctx context.Context) (n int, err error) {
+	err = s.db.ScanRow(ctx, database.Query{Text: "SELECT count(*) FROM " + s.table, Fixed: true}, &n)
+	return n, err
+}
+
+// Save implements management.Store.
+func (s *store[K, T]) Save(ctx context.Context, one T) error {
+	settings, err := json.Marshal(s.form.Fields(&one))
+	if err != nil {
+		return fmt.Errorf("write an object of %s as JSON: %w", s.table, err)
+	}
+	s.db.NoteChange(ctx)
+	_, err = s.db.Exec(ctx, "INSERT INTO "+s.table+` (name, settings, managed_by) VALUES (?, ?, ?)
+		ON CONFLICT (name) DO UPDATE SET settings = EXCLUDED.settings, managed_by = EXCLUDED.managed_by`,
+		string(s.form.Key(&one)), string(settings), *s.form.Owner(&one))
+	return err
+}
+
+// Remove implements management.Store.
+func (s *store[K, T]) Remove(ctx context.Context, key K) error {
+	s.db.NoteChange(ctx)
+	return database.MustChange(s.db.Exec(ctx, "DELETE FROM "+s.table+" WHERE name = ?", string(key)))
+}
