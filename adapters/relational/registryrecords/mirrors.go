@@ -25,13 +25,13 @@ type mirrorStore struct{ db *database.DB }
 type mirrorRow struct {
 	bun.BaseModel `bun:"table:mirrors"`
 
-	Name         mirror.Name      `bun:"name,pk"`
-	URL          string           `bun:"url"`
-	Include      string           `bun:"include"` // with a space between the patterns
-	Exclude      string           `bun:"exclude"` // likewise
-	ReadInterval int64            `bun:"read_interval"`
-	Review       mirror.Review    `bun:"review"`
-	Lenient      bool             `bun:"lenient"`
+	Name         mirror.Name   `bun:"name,pk"`
+	URL          string        `bun:"url"`
+	Include      string        `bun:"include"` // with a space between the patterns
+	Exclude      string        `bun:"exclude"` // likewise
+	ReadInterval int64         `bun:"read_interval"`
+	Review       mirror.Review `bun:"review"`
+	mirror.Flags
 	CreatedAt    database.Instant `bun:"created_at"`
 	NextAt       database.Instant `bun:"next_at"`
 	LastSuccess  database.Instant `bun:"last_success"`
@@ -48,7 +48,7 @@ func newMirrorRow(m mirror.Mirror) *mirrorRow {
 	row := &mirrorRow{
 		Name: m.Name, URL: m.URL.Address(), Include: joinPatterns(m.Selection.Include),
 		Exclude:      joinPatterns(m.Selection.Exclude),
-		ReadInterval: int64(m.Interval / time.Second), Review: m.Review, Lenient: m.Lenient,
+		ReadInterval: int64(m.Interval / time.Second), Review: m.Review, Flags: m.Flags,
 		CreatedAt: database.NewInstant(m.CreatedAt), ManagedBy: m.ManagedBy,
 	}
 	row.setState(m.State)
@@ -67,7 +67,7 @@ func (r *mirrorRow) setState(s mirror.State) {
 func (r *mirrorRow) toMirror() (mirror.Mirror, error) {
 	m, err := mirror.New(mirror.Draft{
 		Name: string(r.Name), URL: r.URL, Include: strings.Fields(r.Include), Exclude: strings.Fields(r.Exclude),
-		Interval: time.Duration(r.ReadInterval) * time.Second, Review: string(r.Review), Lenient: r.Lenient,
+		Interval: time.Duration(r.ReadInterval) * time.Second, Review: string(r.Review), Flags: r.Flags,
 		ManagedBy: r.ManagedBy,
 	}, r.CreatedAt.Time)
 	refused, broken := mirror.ParseRefusals(r.Refused)
@@ -81,8 +81,8 @@ func (r *mirrorRow) toMirror() (mirror.Mirror, error) {
 func (s *mirrorStore) Put(ctx context.Context, m mirror.Mirror) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		_, err := s.db.AffectedRows(tx.NewInsert().Model(newMirrorRow(m)).On("CONFLICT (name) DO UPDATE").
-			Set(replaced("url", "include", "exclude", "read_interval", "review", "lenient", "managed_by", "next_at",
-				"last_full")).Exec(ctx))
+			Set(replacedBut[mirrorRow](tx, "name", "created_at", "last_success", "failing_since", "failures", "reason", "servers",
+				"refused")).Exec(ctx))
 		return err
 	})
 }
@@ -101,20 +101,7 @@ func (s *mirrorStore) Remove(ctx context.Context, name mirror.Name) error {
 }
 
 func (s *mirrorStore) List(ctx context.Context) ([]mirror.Mirror, error) {
-	find := database.Query{Text: `SELECT name, url, include, exclude, read_interval, review, lenient, created_at,
-		next_at, last_success, last_full, failing_since, failures, reason, servers, refused, managed_by
-		FROM mirrors ORDER BY name`,
-		Fixed: true}
-	return database.CollectAll(ctx, s.db, find, func(row *sql.Rows) (mirror.Mirror, error) {
-		var r mirrorRow
-		err := row.Scan(&r.Name, &r.URL, &r.Include, &r.Exclude, &r.ReadInterval, &r.Review, &r.Lenient, &r.CreatedAt,
-			&r.NextAt, &r.LastSuccess, &r.LastFull, &r.FailingSince, &r.Failures, &r.Reason, &r.Servers, &r.Refused,
-			&r.ManagedBy)
-		if err != nil {
-			return mirror.Mirror{}, err
-		}
-		return r.toMirror()
-	})
+	return listRows(ctx, s.db, (*mirrorRow).toMirror, func(q *bun.SelectQuery) { q.Order("name") })
 }
 
 func (s *mirrorStore) SaveState(ctx context.Context, name mirror.Name, holder string, state mirror.State) error {

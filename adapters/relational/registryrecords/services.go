@@ -81,18 +81,8 @@ func (r *serviceRow) toAccount() (service.Account, error) {
 }
 
 func (s *serviceStore) List(ctx context.Context, after service.Name, limit int) ([]service.Account, error) {
-	find := database.Query{
-		Text: `SELECT name, description, state, workloads, managed_by, created_at FROM service_accounts
-			WHERE name > ? ORDER BY name LIMIT ?`,
-		Args: []any{string(after), limit}, Fixed: true,
-	}
-	return database.CollectAll(ctx, s.db, find, func(rows *sql.Rows) (service.Account, error) {
-		var r serviceRow
-		err := rows.Scan(&r.Name, &r.Description, &r.State, &r.Workloads, &r.ManagedBy, &r.CreatedAt)
-		if err != nil {
-			return service.Account{}, err
-		}
-		return r.toAccount()
+	return listRows(ctx, s.db, (*serviceRow).toAccount, func(q *bun.SelectQuery) {
+		q.Where("name > ?", after).Order("name").Limit(limit)
 	})
 }
 

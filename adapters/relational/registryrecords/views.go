@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/uptrace/bun"
@@ -61,8 +63,7 @@ func (s *viewStore) Put(ctx context.Context, v view.View) error {
 		row.Access, row.Members = view.WithToken, &members
 	}
 	return s.change(ctx, func(ctx context.Context, tx bun.IDB) error {
-		_, err := s.db.AffectedRows(tx.NewInsert().Model(row).On("CONFLICT (name) DO UPDATE").
-			Set(replaced("include", "exclude", "deprecated", "access", "managed_by", "members")).Exec(ctx))
+		_, err := s.db.AffectedRows(tx.NewInsert().Model(row).On("CONFLICT (name) DO UPDATE").Exec(ctx))
 		return err
 	})
 }
@@ -76,6 +77,17 @@ func replaced(columns ...string) string {
 	return strings.Join(set, ", ")
 }
 
+// replacedBut is replaced for all columns of a row but some.
+func replacedBut[R any](db bun.IDB, kept ...string) string {
+	var columns []string
+	for _, f := range db.Dialect().Tables().Get(reflect.TypeFor[R]()).Fields {
+		if !slices.Contains(kept, f.Name) {
+			columns = append(columns, f.Name)
+		}
+	}
+	return replaced(columns...)
+}
+
 // Remove implements registrystore.Views. The database deletes the tokens of the view.
 func (s *viewStore) Remove(ctx context.Context, name view.Name) error {
 	return s.change(ctx, func(ctx context.Context, tx bun.IDB) error {
@@ -85,18 +97,7 @@ func (s *viewStore) Remove(ctx context.Context, name view.Name) error {
 }
 
 func (s *viewStore) List(ctx context.Context) ([]view.View, error) {
-	find := database.Query{
-		Text:  "SELECT name, include, exclude, deprecated, access, managed_by, members FROM registry_views ORDER BY name",
-		Fixed: true,
-	}
-	return database.CollectAll(ctx, s.db, find, func(rows *sql.Rows) (view.View, error) {
-		var row viewRow
-		if err := rows.Scan(&row.Name, &row.Include, &row.Exclude, &row.Deprecated, &row.Access,
-			&row.ManagedBy, &row.Members); err != nil {
-			return view.View{}, err
-		}
-		return row.toView()
-	})
+	return listRows(ctx, s.db, (*viewRow).toView, func(q *bun.SelectQuery) { q.Order("name") })
 }
 
 // toView returns the view of a row. It returns fault.Internal if a value breaks a rule of the
@@ -160,20 +161,15 @@ func (s *viewStore) RemoveToken(ctx context.Context, v view.Name, name view.Toke
 var errTokenHash = errors.New("the hash of a token of a view has another length")
 
 func (s *viewStore) Tokens(ctx context.Context) ([]view.Token, error) {
-	find := database.Query{
-		Text: "SELECT view, name, hash, created_at FROM registry_view_tokens ORDER BY view, name", Fixed: true,
+	return listRows(ctx, s.db, (*viewTokenRow).toToken, func(q *bun.SelectQuery) { q.Order("view", "name") })
+}
+
+func (r *viewTokenRow) toToken() (view.Token, error) {
+	t := view.Token{View: r.View, Name: r.Name, CreatedAt: r.CreatedAt.Time}
+	if copy(t.Hash[:], r.Hash) != len(r.Hash) || len(r.Hash) != len(t.Hash) {
+		return view.Token{}, database.BrokenRow(errTokenHash)
 	}
-	return database.CollectAll(ctx, s.db, find, func(rows *sql.Rows) (view.Token, error) {
-		var row viewTokenRow
-		if err := rows.Scan(&row.View, &row.Name, &row.Hash, &row.CreatedAt); err != nil {
-			return view.Token{}, err
-		}
-		t := view.Token{View: row.View, Name: row.Name, CreatedAt: row.CreatedAt.Time}
-		if copy(t.Hash[:], row.Hash) != len(row.Hash) || len(row.Hash) != len(t.Hash) {
-			return view.Token{}, database.BrokenRow(errTokenHash)
-		}
-		return t, nil
-	})
+	return t, nil
 }
 
 func errNoView() error { return fault.New(fault.NotFound, "the view does not exist") }

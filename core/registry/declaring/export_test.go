@@ -164,7 +164,7 @@ func makeMirror(r *rapid.T, fx *fixture, owner string) error {
 		Name: one(r, "name", "a", "b"), URL: one(r, "url", "https://a.example", "https://a.example/registries/v/t/tgview_1/"),
 		Include: somePatterns(r, "include"), Exclude: somePatterns(r, "exclude"), Review: one(r, "review", "", "trusted"),
 		Interval:  time.Duration(rapid.IntRange(0, 3).Draw(r, "hours")) * 90 * time.Minute,
-		Lenient:   rapid.Bool().Draw(r, "lenient"),
+		Flags:     mirror.Flags{Lenient: rapid.Bool().Draw(r, "lenient")},
 		ManagedBy: owner,
 	}, nil)
 	return err

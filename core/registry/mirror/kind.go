@@ -68,7 +68,7 @@ func checkInterval(s string) error {
 func ReadDraft(f audit.Details) (Draft, error) {
 	d := Draft{
 		Name: f.Text("name"), URL: f.Text("url"), Include: f.Texts("include"), Exclude: f.Texts("exclude"),
-		Review: f.Text("review"), Lenient: f.Flag("lenient"),
+		Review: f.Text("review"), Flags: Flags{Lenient: f.Flag("lenient")},
 	}
 	var err error
 	if text := f.Text("interval"); text != "" {

@@ -48,10 +48,15 @@ type Mirror struct {
 	Selection registry.Selection // which servers are taken
 	Interval  time.Duration      // between two reads of the other registry
 	Review    Review
-	Lenient   bool // documents that break rules are taken too (transfer.Options.Lenient)
+	Flags
 	CreatedAt time.Time
 	ManagedBy string // the owner of the file that manages the mirror; empty without one
 	State     State
+}
+
+// Flags are what is on or off of a mirror, in drafts and rows too.
+type Flags struct {
+	Lenient bool // documents that break rules are taken too (transfer.Options.Lenient)
 }
 
 // Draft is a mirror as an operator writes it. Interval and Review may be zero: DefaultInterval and
@@ -61,15 +66,15 @@ type Draft struct {
 	Include, Exclude []string
 	Interval         time.Duration
 	Review           string
-	Lenient          bool
-	ManagedBy        string // empty to keep that of a mirror that is replaced
+	Flags
+	ManagedBy string // empty to keep that of a mirror that is replaced
 }
 
 // New returns the mirror of a draft. It returns fault.Invalid, with the name of the field, if one
 // is wrong.
 func New(d Draft, now time.Time) (Mirror, error) {
 	m := Mirror{
-		Interval: DefaultInterval, Review: Pending, Lenient: d.Lenient, ManagedBy: d.ManagedBy,
+		Interval: DefaultInterval, Review: Pending, Flags: d.Flags, ManagedBy: d.ManagedBy,
 		CreatedAt: now.UTC().Truncate(time.Microsecond),
 	}
 	m.State.NextAt = m.CreatedAt

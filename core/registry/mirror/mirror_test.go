@@ -62,7 +62,7 @@ func TestNew(t *testing.T) {
 		t.Errorf("the state of a new mirror is %+v, want a first read at once", m.State)
 	}
 	for review, want := range map[string]Review{"pending": Pending, "trusted": Trusted} {
-		m, err = New(Draft{Name: "corp", URL: address, Interval: time.Minute, Review: review, Lenient: true}, now)
+		m, err = New(Draft{Name: "corp", URL: address, Interval: time.Minute, Review: review, Flags: Flags{Lenient: true}}, now)
 		if err != nil || m.Interval != time.Minute || m.Review != want || !m.Lenient {
 			t.Errorf("New with review %s = %+v, %v", review, m, err)
 		}

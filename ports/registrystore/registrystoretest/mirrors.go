@@ -123,7 +123,7 @@ func keepsMirrors(t *testing.T, s MirrorStores) {
 		Name: "corp", URL: "http://127.0.0.1:8080/registries/x/t/tgview_secret", Include: []string{
 			"com.example/*", "com.example.b/*",
 		},
-		Exclude: []string{"com.example/draft"}, Interval: 90 * time.Second, Review: "trusted", Lenient: true,
+		Exclude: []string{"com.example/draft"}, Interval: 90 * time.Second, Review: "trusted", Flags: mirror.Flags{Lenient: true},
 	})
 	s.wantMirrors(t, first, second)
 }
@@ -143,7 +143,7 @@ func replacesMirror(t *testing.T, s MirrorStores) {
 	}
 	second := newMirror(t, mirror.Draft{
 		Name: "corp", URL: "https://other.example.com", Include: []string{"com.example/*"}, Exclude: []string{"com.example/b"},
-		Interval: time.Minute, Review: "trusted", Lenient: true, ManagedBy: "platform",
+		Interval: time.Minute, Review: "trusted", Flags: mirror.Flags{Lenient: true}, ManagedBy: "platform",
 	})
 	second.CreatedAt = epoch.Add(time.Minute)
 	if err := s.Mirrors.Put(t.Context(), second); err != nil {

@@ -227,13 +227,13 @@ func (k *kindPages) removeObject(ctx context.Context, v *site.Visit) error {
 	})
 }
 
-// form returns the form of an object, or of a new one.
+// form returns the form that changes an object, or without one adds it.
 func (k *kindPages) form(
-	v *site.Visit, problems site.Problems, action, button string, stored *management.Object, first ...site.Input,
+	v *site.Visit, problems site.Problems, action string, stored *management.Object, first ...site.Input,
 ) site.FormView {
-	var values url.Values
+	button, values := "Add", url.Values{}
 	if stored != nil {
-		values = formValues(k.Kind().Fields, stored.Fields)
+		button, values = "Save", formValues(k.Kind().Fields, stored.Fields)
 	}
 	return v.Fill(site.Form{
 		Action: action, Button: button + " this " + k.noun, Inputs: append(first, inputsOf(k.Kind().Fields)...),
@@ -269,7 +269,7 @@ func (k *kindPages) showList(ctx context.Context, v *site.Visit, problems site.P
 	if err != nil {
 		return err
 	}
-	view := kindView{Noun: k.noun, Add: k.form(v, problems, k.path, "Add", nil, nameInput)}
+	view := kindView{Noun: k.noun, Add: k.form(v, problems, k.path, nil, nameInput)}
 	for i := range all[:min(len(all), perPage)] {
 		view.Objects = append(view.Objects, k.view(v, nil, &all[i], ""))
 	}
@@ -282,7 +282,7 @@ func (k *kindPages) showList(ctx context.Context, v *site.Visit, problems site.P
 // view returns an object in words, with the form that sends its change to an address.
 func (k *kindPages) view(v *site.Visit, problems site.Problems, o *management.Object, action string) objectView {
 	return objectView{
-		*o, k.noun, k.Kind().Title(), k.path, k.path + "/" + url.PathEscape(o.Key), k.form(v, problems, action, "Save", o),
+		*o, k.noun, k.Kind().Title(), k.path, k.path + "/" + url.PathEscape(o.Key), k.form(v, problems, action, o),
 	}
 }
 
