@@ -54,9 +54,9 @@ func TestCheck(t *testing.T) {
 		})
 	}
 	slow := table + "loop 0.1 0.2\n"
-	for speed, want := range map[string]bool{"": false, "0.1": false, "0.05\n0.15\n0.9\n": true, "9\n": true} {
-		if out, err := check(t, "test", root+"/a/b 15 0\n"+root+"/c 8 5\n", slow, speed); (err == nil) != (speed == "9\n") ||
-			strings.Contains(out, "as long as usual") != want {
+	for speed, want := range map[string]bool{"": false, "0.12\n": false, "0.05\n0.15\n0.9\n": true, "9\n": true} {
+		if out, err := check(t, "test", root+"/a/b 15 0\n"+root+"/c 15 5\n", slow, speed); (err == nil) != (speed == "9\n") ||
+			strings.Contains(out, "machine was slow") != want {
 			t.Errorf("with the speed %q: %v, %s", speed, err, out)
 		}
 	}
