@@ -10,7 +10,7 @@ column=$1
 shift
 work=$(mktemp -d)
 touch "$work/cpu" "$work/speed"
-"$here/ceiling/speed.sh" "$work/speed" &
+"$here/ceiling/speed.sh" "$work/speed" >/dev/null & # its last pause keeps no pipe of ours open
 speed=$!
 trap 'kill "$speed"; rm -rf "$work"' EXIT
 export TEST_CPU_FILE=$work/cpu TEST_RUN=$$

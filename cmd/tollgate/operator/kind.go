@@ -57,7 +57,7 @@ type kindCommands struct {
 }
 
 func newKind(p cli.Process, k *kinds.Kind, t kindTexts) kindCommands {
-	t.path, t.example = cmp.Or(t.path, strings.TrimSuffix(k.Path(), "s")), cmp.Or(t.example, "example")
+	t.path, t.example = cmp.Or(t.path, strings.ReplaceAll(k.Noun(), " ", "-")), cmp.Or(t.example, "example")
 	t.one, t.state = cmp.Or(t.one, "a "+strings.ReplaceAll(t.path, "-", " ")), cmp.Or[any](t.state, owned{})
 	return kindCommands{t, p, k}
 }
@@ -67,7 +67,7 @@ const kindAnnotation = "tollgate_kind"
 
 // newGroup returns the group of the commands, with others.
 func (k kindCommands) newGroup(others ...*cobra.Command) *cobra.Command {
-	words := strings.ReplaceAll(k.kind.Path(), "-", " ")
+	words := strings.ToLower(k.kind.Title())
 	c := cli.NewGroup(k.path[strings.LastIndex(k.path, " ")+1:], cmp.Or(k.short, "Manage "+words), others...)
 	c.Annotations = map[string]string{kindAnnotation: k.kind.List}
 	list := k.complete(k.list, 0, "list", "List the "+words, "--output json")
