@@ -98,7 +98,7 @@ func (s *apiTokenStore) Add(ctx context.Context, t auth.APIToken) error {
 		}
 		var found string
 		if err := s.db.LockForChange(locked).Scan(ctx, &found); err != nil {
-			return s.explainError(err)
+			return s.db.ClassifyFind(err, noSuchRecord(s.noun))
 		}
 		n, err := tx.NewSelect().Model((*apiTokenRow)(nil)).Where(condition, owner).Where("NOT workload").
 			Where("expires_at > ?", database.NewInstant(t.CreatedAt)).Count(ctx)

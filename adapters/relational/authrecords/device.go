@@ -2,8 +2,6 @@ package authrecords
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -150,13 +148,9 @@ func (r *deviceTokenRow) toDeviceToken() auth.DeviceToken {
 func (s *deviceTokenStore) Add(ctx context.Context, t auth.DeviceToken, keep int) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		var device auth.DeviceID
-		err := s.db.LockForChange(tx.NewSelect().Model((*deviceRow)(nil)).Column("id").Where("id = ?",
-			t.DeviceID)).Scan(ctx, &device)
-		if err != nil {
-			if errors.Is(err, sql.ErrNoRows) {
-				return noSuchRecord("device")
-			}
-			return s.db.ClassifyError(err)
+		find := s.db.LockForChange(tx.NewSelect().Model((*deviceRow)(nil)).Column("id").Where("id = ?", t.DeviceID))
+		if err := s.db.ClassifyFind(find.Scan(ctx, &device), noSuchRecord("device")); err != nil {
+			return err
 		}
 		if _, err := tx.NewInsert().Model(newDeviceTokenRow(t)).Exec(ctx); err != nil {
 			return s.db.ClassifyError(err)
@@ -166,7 +160,7 @@ func (s *deviceTokenStore) Add(ctx context.Context, t auth.DeviceToken, keep int
 			old.Where("hash NOT IN (?)", tx.NewSelect().Model((*deviceTokenRow)(nil)).Column("hash").
 				Where("device_id = ?", t.DeviceID).Order("issued_at DESC", "hash DESC").Limit(keep))
 		}
-		_, err = old.Exec(ctx)
+		_, err := old.Exec(ctx)
 		return s.db.ClassifyError(err)
 	})
 }

@@ -67,17 +67,10 @@ func (r *Keyring) Announce(ctx context.Context, k authstore.PublicKey) error {
 
 // PublicKeys implements authstore.KeyRing.
 func (r *Keyring) PublicKeys(ctx context.Context, since time.Time) ([]authstore.PublicKey, error) {
-	return database.Read(ctx, r.db, func(ctx context.Context, db bun.IDB) ([]authstore.PublicKey, error) {
-		var rows []signingKeyRow
-		err := db.NewSelect().Model(&rows).Where("seen_at >= ?", database.NewInstant(since)).Order("id").Scan(ctx)
-		if err != nil {
-			return nil, r.db.ClassifyError(err)
-		}
-		keys := make([]authstore.PublicKey, len(rows))
-		for i, row := range rows {
-			keys[i] = authstore.PublicKey{ID: row.ID, Key: ed25519.PublicKey(row.PublicKey), SeenAt: row.SeenAt.Time}
-		}
-		return keys, nil
+	return database.ReadRows(ctx, r.db, func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.Where("seen_at >= ?", database.NewInstant(since)).Order("id")
+	}, func(row *signingKeyRow) (authstore.PublicKey, error) {
+		return authstore.PublicKey{ID: row.ID, Key: ed25519.PublicKey(row.PublicKey), SeenAt: row.SeenAt.Time}, nil
 	})
 }
 

@@ -2,7 +2,6 @@ package authrecords
 
 import (
 	"context"
-	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -97,7 +96,7 @@ func (t table[V, R]) find(ctx context.Context, condition string, args ...any) (V
 func (t table[V, R]) findOne(ctx context.Context, q *bun.SelectQuery) (record V, err error) {
 	row := new(R)
 	if err := q.Model(row).Scan(ctx); err != nil {
-		return record, t.explainError(err)
+		return record, t.db.ClassifyFind(err, noSuchRecord(t.noun))
 	}
 	return t.toRecord(row), nil
 }
@@ -132,13 +131,7 @@ func (t table[V, R]) removeExpired(ctx context.Context, before time.Time, column
 
 // readList returns the records that a query selects.
 func (t table[V, R]) readList(ctx context.Context, which func(*bun.SelectQuery) *bun.SelectQuery) ([]V, error) {
-	return database.Read(ctx, t.db, func(ctx context.Context, tx bun.IDB) ([]V, error) {
-		var rows []R
-		if err := which(tx.NewSelect().Model(&rows)).Scan(ctx); err != nil {
-			return nil, t.db.ClassifyError(err)
-		}
-		return t.toRecords(rows), nil
-	})
+	return database.ReadRows(ctx, t.db, which, func(row *R) (V, error) { return t.toRecord(row), nil })
 }
 
 // readPage returns one page of the records that a query selects, and how many it selects in all. It
@@ -174,14 +167,6 @@ func (t table[V, R]) toRecords(rows []R) []V {
 		records[i] = t.toRecord(&rows[i])
 	}
 	return records
-}
-
-// explainError classifies the error of a query for one record.
-func (t table[V, R]) explainError(err error) error {
-	if errors.Is(err, sql.ErrNoRows) {
-		return noSuchRecord(t.noun)
-	}
-	return t.db.ClassifyError(err)
 }
 
 func noSuchRecord(noun string) error {

@@ -92,6 +92,22 @@ func Read[T any](ctx context.Context, d *DB, do func(ctx context.Context, db bun
 	return found, err
 }
 
+// ReadRows returns the records of the rows that a query selects, with all columns that R has.
+func ReadRows[R, V any](
+	ctx context.Context, d *DB, which func(*bun.SelectQuery) *bun.SelectQuery, toRecord func(*R) (V, error),
+) ([]V, error) {
+	return Read(ctx, d, func(ctx context.Context, db bun.IDB) (records []V, err error) {
+		var rows []R
+		err = d.ClassifyError(which(db.NewSelect().Model(&rows)).Scan(ctx))
+		for i := 0; i < len(rows) && err == nil; i++ {
+			var one V
+			one, err = toRecord(&rows[i])
+			records = append(records, one)
+		}
+		return records, err
+	})
+}
+
 // retryLost calls try, and calls it again if try allows it and its connection broke. The next
 // connection is one that has answered since then or is new. For the last try it is new. If the
 // server has no connection left, it waits for one that another call of this process gives back.

@@ -39,6 +39,14 @@ func (d *DB) ClassifyError(err error) error {
 	}
 }
 
+// ClassifyFind returns the fault for the error of a query for one row: none if there is no row.
+func (d *DB) ClassifyFind(err, none error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return none
+	}
+	return d.ClassifyError(err)
+}
+
 // BrokenRow returns the fault for a stored value that breaks a rule of the model. Another program
 // wrote it, so it is a defect and not a mistake of the caller.
 func BrokenRow(err error) error {

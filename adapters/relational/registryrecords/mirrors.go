@@ -101,7 +101,7 @@ func (s *mirrorStore) Remove(ctx context.Context, name mirror.Name) error {
 }
 
 func (s *mirrorStore) List(ctx context.Context) ([]mirror.Mirror, error) {
-	return listRows(ctx, s.db, (*mirrorRow).toMirror, func(q *bun.SelectQuery) { q.Order("name") })
+	return database.ReadRows(ctx, s.db, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Order("name") }, (*mirrorRow).toMirror)
 }
 
 func (s *mirrorStore) SaveState(ctx context.Context, name mirror.Name, holder string, state mirror.State) error {

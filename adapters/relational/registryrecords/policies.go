@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"strings"
 	"time"
 
@@ -92,11 +91,9 @@ func selectPolicies(q *registrystore.PolicyQuery) database.Query {
 func (s *policyStore) Update(ctx context.Context, id registry.PolicyID, change func(*publisher.Policy) error) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		var row policyRow
-		switch err := s.db.LockForChange(tx.NewSelect().Model(&row).Where("id = ?", id)).Scan(ctx); {
-		case errors.Is(err, sql.ErrNoRows):
-			return errNoPolicy()
-		case err != nil:
-			return s.db.ClassifyError(err)
+		find := s.db.LockForChange(tx.NewSelect().Model(&row).Where("id = ?", id))
+		if err := s.db.ClassifyFind(find.Scan(ctx), errNoPolicy()); err != nil {
+			return err
 		}
 		p, err := row.toPolicy()
 		if err != nil {

@@ -6,12 +6,10 @@
 package registryrecords
 
 import (
-	"context"
 	"errors"
 	"sync/atomic"
 
 	"github.com/google/wire"
-	"github.com/uptrace/bun"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/ports/accessstore"
@@ -82,22 +80,4 @@ func NewStores(db *database.DB, c Config) Stores {
 // goroutine.
 func WatchChanges(db *database.DB, s Stores) (registrystore.Changes, func()) {
 	return NewChanges(db, s.servers)
-}
-
-// listRows returns the records of the rows that a query selects, with all columns that R has.
-func listRows[R, V any](
-	ctx context.Context, db *database.DB, toRecord func(*R) (V, error), which func(*bun.SelectQuery),
-) ([]V, error) {
-	return database.Read(ctx, db, func(ctx context.Context, tx bun.IDB) (records []V, err error) {
-		var rows []R
-		q := tx.NewSelect().Model(&rows)
-		which(q)
-		err = db.ClassifyError(q.Scan(ctx))
-		for i := 0; i < len(rows) && err == nil; i++ {
-			var one V
-			one, err = toRecord(&rows[i])
-			records = append(records, one)
-		}
-		return records, err
-	})
 }

@@ -2,9 +2,7 @@ package registryrecords
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/uptrace/bun"
@@ -81,9 +79,9 @@ func (r *serviceRow) toAccount() (service.Account, error) {
 }
 
 func (s *serviceStore) List(ctx context.Context, after service.Name, limit int) ([]service.Account, error) {
-	return listRows(ctx, s.db, (*serviceRow).toAccount, func(q *bun.SelectQuery) {
-		q.Where("name > ?", after).Order("name").Limit(limit)
-	})
+	return database.ReadRows(ctx, s.db, func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.Where("name > ?", after).Order("name").Limit(limit)
+	}, (*serviceRow).toAccount)
 }
 
 func (s *serviceStore) Get(ctx context.Context, name service.Name) (service.Account, error) {
@@ -92,13 +90,12 @@ func (s *serviceStore) Get(ctx context.Context, name service.Name) (service.Acco
 	})
 }
 
+func errNoService() error { return fault.New(fault.NotFound, "the service account does not exist") }
+
 func (s *serviceStore) find(ctx context.Context, q *bun.SelectQuery) (service.Account, error) {
 	var row serviceRow
-	switch err := q.Model(&row).Scan(ctx); {
-	case errors.Is(err, sql.ErrNoRows):
-		return service.Account{}, fault.New(fault.NotFound, "the service account does not exist")
-	case err != nil:
-		return service.Account{}, s.db.ClassifyError(err)
+	if err := s.db.ClassifyFind(q.Model(&row).Scan(ctx), errNoService()); err != nil {
+		return service.Account{}, err
 	}
 	return row.toAccount()
 }
@@ -152,7 +149,7 @@ func (s *serviceStore) putOnce(
 func (s *serviceStore) Remove(ctx context.Context, name service.Name) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		n, err := s.db.AffectedRows(tx.NewDelete().Model((*serviceRow)(nil)).Where("name = ?", name).Exec(ctx))
-		if err := changedOr(n, err, fault.New(fault.NotFound, "the service account does not exist")); err != nil {
+		if err := changedOr(n, err, errNoService()); err != nil {
 			return err
 		}
 		_, err = s.db.Exec(ctx, "DELETE FROM grants WHERE holder = ?", string(name.Holder()))

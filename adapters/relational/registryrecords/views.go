@@ -2,7 +2,6 @@ package registryrecords
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"reflect"
 	"slices"
@@ -97,7 +96,7 @@ func (s *viewStore) Remove(ctx context.Context, name view.Name) error {
 }
 
 func (s *viewStore) List(ctx context.Context) ([]view.View, error) {
-	return listRows(ctx, s.db, (*viewRow).toView, func(q *bun.SelectQuery) { q.Order("name") })
+	return database.ReadRows(ctx, s.db, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Order("name") }, (*viewRow).toView)
 }
 
 // toView returns the view of a row. It returns fault.Internal if a value breaks a rule of the
@@ -139,11 +138,9 @@ func (s *viewStore) AddToken(ctx context.Context, t view.Token) error {
 	row := &viewTokenRow{View: t.View, Name: t.Name, Hash: t.Hash[:], CreatedAt: database.NewInstant(t.CreatedAt)}
 	return s.change(ctx, func(ctx context.Context, tx bun.IDB) error {
 		var locked viewRow
-		switch err := s.db.LockForChange(tx.NewSelect().Model(&locked).Where("name = ?", t.View)).Scan(ctx); {
-		case errors.Is(err, sql.ErrNoRows):
-			return errNoView()
-		case err != nil:
-			return s.db.ClassifyError(err)
+		find := s.db.LockForChange(tx.NewSelect().Model(&locked).Where("name = ?", t.View))
+		if err := s.db.ClassifyFind(find.Scan(ctx), errNoView()); err != nil {
+			return err
 		}
 		n, err := s.db.AffectedRows(tx.NewInsert().Model(row).On("CONFLICT DO NOTHING").Exec(ctx))
 		return changedOr(n, err, fault.New(fault.Conflict, "the token already exists"))
@@ -161,7 +158,7 @@ func (s *viewStore) RemoveToken(ctx context.Context, v view.Name, name view.Toke
 var errTokenHash = errors.New("the hash of a token of a view has another length")
 
 func (s *viewStore) Tokens(ctx context.Context) ([]view.Token, error) {
-	return listRows(ctx, s.db, (*viewTokenRow).toToken, func(q *bun.SelectQuery) { q.Order("view", "name") })
+	return database.ReadRows(ctx, s.db, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Order("view", "name") }, (*viewTokenRow).toToken)
 }
 
 func (r *viewTokenRow) toToken() (view.Token, error) {
