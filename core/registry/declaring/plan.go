@@ -1,6 +1,7 @@
 package declaring
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -209,4 +210,51 @@ func (k *kind) decodeList(ctx context.Context, l list, found, broken *problems) 
 		items = append(items, w)
 	}
 	return items, nil
+}
+
+// plan returns the steps of a request, in the order of kinds.
+func (s *Service) plan(ctx context.Context, q *Request) ([]step, error) {
+	r, err := s.newRun(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	var found, broken, conflicts problems
+	kinds := r.kinds()
+	lists := readLists(&q.Document, kinds, &found)
+	var steps []step
+	for i := range kinds {
+		k := &kinds[i]
+		wanted, err := k.decodeList(ctx, lists[k.member], &found, &broken)
+		if err != nil {
+			return nil, err
+		}
+		stored, err := k.stored(ctx)
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, q.planKind(k, wanted, stored, &conflicts)...)
+	}
+	return steps, cmp.Or(found.err(fault.Invalid, fault.ValidationError), conflicts.err(fault.Conflict, ""),
+		broken.err(fault.Invalid, fault.RuleViolated))
+}
+
+// ordered returns the steps in the order in which they must run: holders of grants exist before
+// their grants and go after them, a person gets the grant to operate before another one loses it,
+// and what is deleted makes room for what is created.
+func ordered(steps []step) []step {
+	rank := func(s step) int {
+		early := s.Kind == kindServiceAccount || s.Kind == kindGrant
+		switch {
+		case early && s.Operation != Delete:
+			return 0
+		case s.Kind == kindGrant:
+			return 1
+		case s.Operation == Delete:
+			return 2
+		}
+		return 3
+	}
+	sorted := slices.Clone(steps)
+	slices.SortStableFunc(sorted, func(a, b step) int { return rank(a) - rank(b) })
+	return sorted
 }

@@ -1,19 +1,14 @@
 package event
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
-const (
-	// maxDelay bounds the time between two attempts.
-	maxDelay = time.Hour
-	// maxProblem is the greatest length of Delivery.Problem in bytes.
-	maxProblem = 300
-)
+// maxProblem is the greatest length of Delivery.Problem in bytes.
+const maxProblem = 300
 
 // State is the state of a delivery.
 type State string
@@ -85,42 +80,6 @@ func NewTest(w WebhookID, last Attempt, problem string) Delivery {
 		d.State = Dead
 	}
 	return d
-}
-
-// Schedule says when deliveries are tried again.
-type Schedule struct {
-	// First is the time from the first attempt to the second. It doubles with each attempt, up to
-	// an hour, or First if that is longer.
-	First time.Duration
-	// For is how long a delivery is tried.
-	For time.Duration
-}
-
-// The bounds of Schedule.For.
-const (
-	minRetry = time.Second
-	maxRetry = 30 * 24 * time.Hour
-)
-
-// Validate returns an error that begins with the name of the first field that is out of range.
-func (s Schedule) Validate() error {
-	if s.For < minRetry || s.For > maxRetry {
-		return fmt.Errorf("For: %v is not between %v and %v", s.For, minRetry, maxRetry)
-	}
-	return nil
-}
-
-// Delay returns the time from an attempt, the first of which is 1, to the next one.
-func (s Schedule) Delay(attempt int) time.Duration {
-	bound := max(s.First, maxDelay)
-	delay := s.First
-	for range attempt - 1 {
-		if delay >= bound/2 {
-			return bound
-		}
-		delay *= 2
-	}
-	return delay
 }
 
 // Succeed returns the delivery after an attempt that the receiver accepted.

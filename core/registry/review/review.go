@@ -5,7 +5,6 @@ package review
 
 import (
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -33,11 +32,7 @@ const (
 
 // ParseState returns the state with the given name. It returns fault.Invalid for any other text.
 func ParseState(s string) (State, error) {
-	switch state := State(s); state {
-	case Pending, Approved, Rejected, Superseded:
-		return state, nil
-	}
-	return "", fault.New(fault.Invalid, "state must be pending, approved, rejected or superseded")
+	return fault.OneOf("state", s, Pending, Approved, Rejected, Superseded)
 }
 
 // Kind says what a review adds to the registry.
@@ -66,26 +61,6 @@ type Check struct {
 	Identifier   string
 	State        CheckState
 	Message      string // empty if it passed
-}
-
-// Submitter is who submitted a document.
-type Submitter struct {
-	// Key identifies the submitter: the user id of a person, or what a publisher has proved.
-	Key string
-	// Policy is the policy by which a publisher submitted; empty for a person, and for a proof that
-	// depends on no policy.
-	Policy registry.PolicyID
-	// Makers are the people who created the policies by which a publisher submitted.
-	Makers []registry.Holder
-}
-
-// People returns the people who are responsible for the document: its submitter, or the makers of
-// the policies.
-func (s Submitter) People() []registry.Holder {
-	if s.Policy != "" || len(s.Makers) > 0 {
-		return s.Makers
-	}
-	return []registry.Holder{registry.Holder(s.Key)}
 }
 
 // Review is a document that was submitted, and what was decided about it.
@@ -175,12 +150,6 @@ func (r Review) ApproveByRule(id RuleID, now time.Time) (Review, error) {
 	approved, err := r.transition(approve, now)
 	approved.Rule = id
 	return approved, err
-}
-
-// IsOwn reports whether a person has submitted the document, or created a policy by which it was
-// submitted.
-func (r Review) IsOwn(person registry.Holder) bool {
-	return r.Submitter.Key == string(person) || slices.Contains(r.Submitter.Makers, person)
 }
 
 // ParseComment returns a comment. It returns fault.Invalid if it is too long, has a NUL or is not
