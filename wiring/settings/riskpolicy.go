@@ -29,46 +29,14 @@ const (
 	HistoryTrustLevels = "historyTrustLevels"
 )
 
-// riskPolicy returns the keys of the file of RISK_POLICY (contract ). Their first
-// parts are the factors, as in the audit log.
+// riskPolicy returns the keys of the file of RISK_POLICY (contract ).
 func (s *Settings) riskPolicy() []binding {
-	c := &s.SignIn.Risk
-	return slices.Concat([]binding{
-		s.bind(&c.DeviceConfirmed, "deviceFamiliarity.confirmed", "15",
-			"points for a confirmed device that is not trusted or does not show its device token"),
-		s.bind(&c.DeviceUnknown, "deviceFamiliarity.unknown", "30",
-			"points for a device that is not confirmed"),
-		s.bind(&c.OtherCountry, "geographicAnomaly.otherCountry", "20",
-			"points for a country that is not usual for the person"),
-		s.bind(&c.HighRiskCountry, "geographicAnomaly.highRiskCountry", "30",
-			"points for a country in HIGH_RISK_COUNTRIES"),
-		s.bind(&c.ImpossibleTravel, "geographicAnomaly.impossibleTravel", "40",
-			"points for impossible travel"),
-		s.bind(&c.TravelMaxKMH, "geographicAnomaly.travelMaxKmh", "900",
-			"the speed above which travel is impossible, in km/h"),
-		s.bind(&c.TravelMinKM, "geographicAnomaly.travelMinKm", "100",
-			"the distance up to which travel is never impossible, in km"),
-		s.bind(&c.AddressHidden, "ipReputation.hidden", "10",
-			"points for an address of a hosting company, proxy or Tor exit"),
-		s.bind(&c.AddressListed, "ipReputation.listed", "40",
-			"points for an address that is listed as bad"),
-		s.bind(&c.VelocitySessions, "loginVelocity.sessions", "2",
-			"the number of other sessions within a short time that adds points"),
-		s.bind(&c.VelocityMinute, "loginVelocity.minute", "30",
-			"points for so many sessions within one minute"),
-		s.bind(&c.VelocityFiveMinutes, "loginVelocity.fiveMinutes", "15",
-			"points for so many sessions within five minutes"),
-		s.bind(&c.FailedFew, "failedAttempts.few", "10",
-			"points for one failed sign-in or more"),
-		s.bind(&c.FailedSome, "failedAttempts.some", "25",
-			"points for someFrom failed sign-ins or more"),
-		s.bind(&c.FailedMany, "failedAttempts.many", "40",
-			"points for manyFrom failed sign-ins or more"),
-		s.bind(&c.SomeFailures, "failedAttempts.someFrom", "3",
-			"the number of failed sign-ins from which some applies"),
-		s.bind(&c.ManyFailures, "failedAttempts.manyFrom", "6",
-			"the number of failed sign-ins from which many applies"),
-	}, s.trustLevels(TrustLevels, &s.SignIn.Bounds, "points", [...]string{"20", "40", "60"}),
+	var all []binding
+	for _, w := range s.SignIn.Risk.Weights() {
+		all = append(all, s.bind(w.Field, w.Key, w.Default, w.Meaning))
+	}
+	return slices.Concat(all,
+		s.trustLevels(TrustLevels, &s.SignIn.Bounds, "points", [...]string{"20", "40", "60"}),
 		s.trustLevels(HistoryTrustLevels, &s.SignIn.HistoryBounds, "history", [...]string{"52", "58", "68"}))
 }
 

@@ -121,51 +121,9 @@ type Config struct {
 
 // Validate returns an error that begins with the name of the first field that is out of range.
 func (c Config) Validate() error {
-	for _, check := range []func() error{c.checkPoints, c.checkOrder, c.checkLimits, c.checkCountries} {
+	for _, check := range []func() error{c.checkPoints, c.checkLimits, c.checkCountries} {
 		if err := check(); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// checkPoints returns an error if a weight is not in the range 0 to MaxScore.
-func (c Config) checkPoints() error {
-	for _, w := range []struct {
-		name   string
-		points int
-	}{
-		{"DeviceConfirmed", c.DeviceConfirmed}, {"DeviceUnknown", c.DeviceUnknown},
-		{"OtherCountry", c.OtherCountry}, {"HighRiskCountry", c.HighRiskCountry},
-		{"ImpossibleTravel", c.ImpossibleTravel}, {"AddressHidden", c.AddressHidden},
-		{"AddressListed", c.AddressListed}, {"VelocityMinute", c.VelocityMinute},
-		{"VelocityFiveMinutes", c.VelocityFiveMinutes}, {"FailedFew", c.FailedFew},
-		{"FailedSome", c.FailedSome}, {"FailedMany", c.FailedMany},
-	} {
-		if w.points < 0 || w.points > MaxScore {
-			return fmt.Errorf("%s: %d is not in the range 0 to %d", w.name, w.points, MaxScore)
-		}
-	}
-	return nil
-}
-
-// checkOrder returns an error if a worse signal has fewer points than a better one.
-func (c Config) checkOrder() error {
-	for _, pair := range []struct {
-		worse       string
-		worsePoints int
-		better      string
-		points      int
-	}{
-		{"DeviceUnknown", c.DeviceUnknown, "DeviceConfirmed", c.DeviceConfirmed},
-		{"AddressListed", c.AddressListed, "AddressHidden", c.AddressHidden},
-		{"VelocityMinute", c.VelocityMinute, "VelocityFiveMinutes", c.VelocityFiveMinutes},
-		{"FailedSome", c.FailedSome, "FailedFew", c.FailedFew},
-		{"FailedMany", c.FailedMany, "FailedSome", c.FailedSome},
-	} {
-		if pair.worsePoints < pair.points {
-			return fmt.Errorf("%s: %d is less than %s, which is for a better case", pair.worse,
-				pair.worsePoints, pair.better)
 		}
 	}
 	return nil
