@@ -75,6 +75,10 @@ const (
 	DeviceRevoked   Kind = "device_revoked"   // a device was revoked
 	DeviceUntrusted Kind = "device_untrusted" // a device was marked UNTRUSTED, and sessions on it were lowered
 	SessionEnded    Kind = "session_ended"    // another session was ended
+
+	// The kinds of messages with a link, which are no notices: FormatLink.
+	Invitation   Kind = "invitation"    // the link sets the first password
+	PasswordLink Kind = "password_link" // the link sets another password
 )
 
 // Event is an event of a person's account.

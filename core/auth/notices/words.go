@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/courier"
 )
 
-// wording is the text of the notices of one kind.
+// wording is the text of the messages of one kind.
 type wording struct {
 	Subject     string
 	Event       string // what happened, as the first sentence of an e-mail
@@ -100,6 +100,12 @@ func (e *Event) formatMessage(product, address string, channel courier.Channel) 
 	return w.Subject + " - " + product, w.Event + "\n\n" +
 		"Service: " + product + "\nWhen: " + at + line + "\n" + label + ": " + name + e.formatComment() +
 		e.formatPages(address) + "\n\n" + w.Advice
+}
+
+// FormatLink returns the subject and the text of a message with a link: of Invitation or PasswordLink.
+func FormatLink(k Kind, product, link string) (subject, text string) {
+	w := wordings()[k]
+	return product + ": " + w.Subject, w.Event + "\n\n" + link + "\n\n" + w.Advice
 }
 
 // formatComment returns the comment, each line marked as a quotation: it may be any text.

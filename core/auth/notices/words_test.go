@@ -20,8 +20,9 @@ func TestWords(t *testing.T) {
 	}
 	for _, kind := range kinds {
 		w := wordings()[Kind(kind[1])]
+		isLink := Kind(kind[1]) == Invitation || Kind(kind[1]) == PasswordLink // sent by e-mail alone
 		for _, part := range []string{w.Subject, w.Event, w.Advice, w.Brief} {
-			if part == "" {
+			if part == "" && !(isLink && w.Brief == "") {
 				t.Errorf("%s lacks a part: %+v", kind[1], w)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/courier"
@@ -81,7 +82,7 @@ func (s *Service) Invite(ctx context.Context, in Invitation) (auth.Account, Link
 	if err != nil {
 		return a, Link{}, err
 	}
-	link.Delivered = s.sendLink(ctx, &a, link, invitationText) == nil
+	link.Delivered = s.sendLink(ctx, &a, link, notices.Invitation) == nil
 	return a, link, nil
 }
 
@@ -108,7 +109,7 @@ func (s *Service) InviteAgain(ctx context.Context, email auth.Email) (link Link,
 	if err != nil {
 		return Link{}, err
 	}
-	link.Delivered = s.sendLink(ctx, &a, link, invitationText) == nil
+	link.Delivered = s.sendLink(ctx, &a, link, notices.Invitation) == nil
 	return link, nil
 }
 
@@ -131,7 +132,7 @@ func (s *Service) MailResetLink(ctx context.Context, email auth.Email) (Link, er
 	}
 	link, err := s.MakeResetLink(ctx, email)
 	if err == nil {
-		link.Delivered = s.sendLink(ctx, &a, link, resetText) == nil
+		link.Delivered = s.sendLink(ctx, &a, link, notices.PasswordLink) == nil
 	}
 	return link, err
 }
@@ -166,7 +167,7 @@ func (s *Service) SendResetLink(ctx context.Context, email auth.Email) error {
 	if err := s.changeAccount(ctx, email, change); err != nil {
 		return err
 	}
-	return s.sendLink(ctx, &a, link, resetText)
+	return s.sendLink(ctx, &a, link, notices.PasswordLink)
 }
 
 // AcceptInvitation sets the first password of a person, in the transaction of the context. It
@@ -217,30 +218,13 @@ func (s *Service) CountingKey(email auth.Email) string {
 // CanMail reports whether links can be sent to people.
 func (s *Service) CanMail() bool { return s.ports.Mail.Courier != nil }
 
-// linkText is the message with a link.
-type linkText struct{ subject, before, after string }
-
-var (
-	invitationText = linkText{
-		"Invitation",
-		"You are invited. Open this address, and set your password:",
-		"The address is good once, and only for you: do not share it. If you do not know why you get this message, ignore it.",
-	}
-	resetText = linkText{
-		"Set a new password",
-		"Somebody asked for a new password for your account. If this was you, open this address, and set it:",
-		"The address is good once, for 30 minutes. If this was not you, ignore this message: your password stays as it is.",
-	}
-)
-
 // sendLink sends a person a link. It returns an error if there is no courier.
-func (s *Service) sendLink(ctx context.Context, a *auth.Account, link Link, text linkText) error {
+func (s *Service) sendLink(ctx context.Context, a *auth.Account, link Link, kind notices.Kind) error {
 	if !s.CanMail() {
 		return fault.New(fault.Unsupported, "no courier for e-mail is configured")
 	}
+	subject, text := notices.FormatLink(kind, s.config.Product, link.URL)
 	return s.ports.Mail.Deliver(ctx, courier.Message{
-		Kind: courier.Notice, Channel: courier.Email, Recipient: string(a.Email),
-		Subject: s.config.Product + ": " + text.subject,
-		Text:    text.before + "\n\n" + link.URL + "\n\n" + text.after, Link: link.URL,
+		Kind: courier.Notice, Channel: courier.Email, Recipient: string(a.Email), Subject: subject, Text: text, Link: link.URL,
 	})
 }
