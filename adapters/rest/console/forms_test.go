@@ -30,16 +30,20 @@ const (
 
 	operator  = "/console/operator/"
 	wrongName = "Name must have 1 to 40 lower-case letters"
-	exists    = "Another one has this name already; choose another name."
 	changed   = "The changes are saved."
 	once      = "It is shown once."
 )
+
+// taken is the message for the name of another object of a kind.
+func taken(kind, name string) string {
+	return "Another " + kind + ` has the name "` + name + `" already; choose another name.`
+}
 
 func formsOfOperators() []form {
 	pattern := wrong{"resource", "com example", "The pattern of servers"}
 	return []form{
 		{operator + "views", "", "Add this view", operate, []string{"name", "data", "include", "com.example/*", "access", "token"},
-			[]wrong{{"name", "Data", wrongName}, {"include", "com example", "Include: resource pattern"}}, "The view is added.", exists},
+			[]wrong{{"name", "Data", wrongName}, {"include", "com example", "Include: resource pattern"}}, "The view is added.", taken("view", "data")},
 		{operator + "views/data", "", "Save this view", operate, []string{"exclude", "com.example/x*"},
 			[]wrong{{"exclude", "com example", "Exclude: resource pattern"}}, changed, ""},
 		{operator + "views/data", "", "Make this token", operate, []string{"token", "team"},
@@ -50,7 +54,7 @@ func formsOfOperators() []form {
 			[]wrong{
 				{"url", "registry.example.com", "Address must be an absolute URL"}, {"name", "A", wrongName},
 				{"interval", "soon", "Interval must be a duration, for example 90m."},
-			}, "The mirror is added.", exists},
+			}, "The mirror is added.", taken("mirror", "public")},
 		{operator + "mirrors/public", "", "Save this mirror", operate, []string{"interval", "12h0m0s", "lenient", "true"},
 			[]wrong{{"interval", "1s", "Interval must be from 1m0s"}}, changed, ""},
 		{operator + "mirrors/public", "", "Read it now", operate, nil, nil, "It is read soon.", ""},
@@ -81,7 +85,7 @@ func formsOfOperators() []form {
 		{operator + "review-rules", "", "Remove the rule for com.example/*", operate, nil, nil, "The rule is removed.", "404"},
 		{operator + "service-accounts", "", "Add this service account", operate,
 			[]string{"name", "deploy", "description", "Publishes <b>releases</b>."},
-			[]wrong{{"name", "Deploy", wrongName}}, "The service account is added.", exists},
+			[]wrong{{"name", "Deploy", wrongName}}, "The service account is added.", taken("service account", "deploy")},
 		{operator + "service-accounts/deploy", "", "Save this service account", operate, []string{"description", "Publishes."}, nil, changed, ""},
 		{operator + "service-accounts/deploy", "", "Add this grant", operate, []string{"resource", "com.example/*"},
 			[]wrong{pattern}, "The grant is added.", ""},
@@ -104,7 +108,7 @@ func formsOfOperators() []form {
 func formsOfAccess(provider *oidcissuer.Provider) []form {
 	return []form{
 		{operator + "access", "", "Add this rule", operate, []string{"name", "other", "subjects", "everyone", "servers", "*"}, nil,
-			"The rule is added.", exists}, // so that no change of the next one locks everybody out
+			"The rule is added.", taken("access rule", "other")}, // so that no change of the next one locks everybody out
 		{operator + "access", "", "Add this rule", operate, []string{
 			"name", "platform", "order", "10", "effect", "allow", "subjects", "person:bea@example.com\ngroup:acme/<b>dev</b>",
 			"servers", "com.example/*", "tools", "search\nread_*", "networks", "10.0.0.0/8", "expiresAt", "2099-03-01", "minTrust", "LIMITED_TRUST",
@@ -115,7 +119,7 @@ func formsOfAccess(provider *oidcissuer.Provider) []form {
 			{"networks", "ten", "Networks, entry 1, must be a network"}, {"expiresAt", "tomorrow", "End must be an RFC 3339 time"},
 			{"effect", "deny", "Least trust is for rules that allow"},
 		}, "Allows bea@example.com and people of acme/<b>dev</b> to call the tools search and read_* of com.example/*," +
-			" at LIMITED_TRUST or above, from 10.0.0.0/8, until 1 March 2099.", exists},
+			" at LIMITED_TRUST or above, from 10.0.0.0/8, until 1 March 2099.", taken("access rule", "platform")},
 		{operator + "access/rules/platform", "", "Save this rule", operate, []string{"methods", "tools/list", "expiresAt", "", "networks", ""},
 			[]wrong{{"order", "10001", "Order must be a whole number"}}, changed, ""},
 		{operator + "access", "", "Remove the rule platform", operate, nil, nil, "The rule is removed.", "404"},
@@ -129,7 +133,7 @@ func formsOfAccess(provider *oidcissuer.Provider) []form {
 			{"groupGrants", "devs=publish", "Grants by groups, entry 1, must be GROUP=ACTION:RESOURCE"},
 			{"networks", "ten", "Networks, entry 1, must be a network"}, {"clientSecret", "a\tb", "Client secret must have"},
 			{"enforce", "true", "Passwords: no person who can operate"},
-		}, "The provider is added.", exists},
+		}, "The provider is added.", taken("provider", "acme")},
 		{operator + "providers/acme", "", "Save this provider", operate, []string{"displayName", "Acme Inc."},
 			[]wrong{{"issuer", provider.URL + "?", "Issuer must"}}, changed, ""},
 		{operator + "providers/acme", "", "Test", operate, nil, nil, "discovery OK", ""},

@@ -127,5 +127,5 @@ func (p *Pages) removeGrant(ctx context.Context, v *site.Visit) error {
 
 // removeByHand removes a grant that no file manages.
 func (p *Pages) removeByHand(ctx context.Context, g registry.Grant) error {
-	return p.ports.GrantChanges.Remove(ctx, g, byHand(true, func(r *registry.GrantRecord) string { return r.ManagedBy }))
+	return p.ports.GrantChanges.Remove(ctx, g, byHand(func(r *registry.GrantRecord) string { return r.ManagedBy }))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/company"
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/kinds"
 	"github.com/tollgate-dev/tollgate/ports/management"
 )
@@ -157,7 +158,15 @@ func formLines(v *site.Visit, field string) (lines []string) {
 func formChange(v *site.Visit, k *kinds.Kind, name string, exists bool) (management.Change, error) {
 	given, err := readForm(v, k.Fields[1:])
 	given[k.Fields[0].Name] = audit.Text(name)
-	return management.Change{Fields: given, Check: management.Check(byHand(exists, ownerOf))}, err
+	if exists {
+		return management.Change{Fields: given, Check: management.Check(byHand(ownerOf))}, err
+	}
+	return management.Change{Fields: given, Check: func(current *management.Object) error {
+		if current == nil {
+			return nil
+		}
+		return fault.Newf(fault.Conflict, "another %s has the name %q already; choose another name", k.Noun(), name)
+	}}, err
 }
 
 func ownerOf(o *management.Object) string { return o.Owner }
@@ -223,7 +232,7 @@ func (k *kindPages) putObject(ctx context.Context, v *site.Visit, name string, e
 // removeObject removes the object in the path. Those of some kinds go with all that came of them.
 func (k *kindPages) removeObject(ctx context.Context, v *site.Visit) error {
 	return k.Remove(ctx, key[string](v, "name"), management.Change{
-		Force: v.Form.Get("purge") == "true", Check: management.Check(byHand(true, ownerOf)),
+		Force: v.Form.Get("purge") == "true", Check: management.Check(byHand(ownerOf)),
 	})
 }
 

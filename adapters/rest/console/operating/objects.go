@@ -46,17 +46,11 @@ func key[T ~string](v *site.Visit, name string) T {
 	return T(text)
 }
 
-// byHand returns the check of a change by a person: that no file manages the object, which exists
-// or not.
-func byHand[T any](exists bool, manager func(*T) string) registry.Check[T] {
+// byHand returns the check of a change by a person: that the object exists, and no file manages it.
+func byHand[T any](manager func(*T) string) registry.Check[T] {
 	return func(current *T) error {
-		switch {
-		case current == nil && exists:
+		if current == nil {
 			return fault.New(fault.NotFound, "it was removed while you edited it")
-		case current == nil:
-			return nil
-		case !exists:
-			return fault.New(fault.Conflict, "another one has this name already; choose another name")
 		}
 		return registry.CheckByHand(manager(current), "")
 	}

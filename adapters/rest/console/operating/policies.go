@@ -67,6 +67,6 @@ func (p *Pages) addPolicy(ctx context.Context, v *site.Visit) error {
 
 func (p *Pages) removePolicy(ctx context.Context, v *site.Visit) error {
 	err := p.ports.Policies.Remove(ctx, authority.Operator(), key[registry.PolicyID](v, "id"),
-		byHand(true, func(one *publisher.Policy) string { return one.ManagedBy }))
+		byHand(func(one *publisher.Policy) string { return one.ManagedBy }))
 	return done(v, err, policiesPath, "policy")
 }

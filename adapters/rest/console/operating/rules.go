@@ -62,6 +62,6 @@ func (p *Pages) addRule(ctx context.Context, v *site.Visit) error {
 
 func (p *Pages) removeRule(ctx context.Context, v *site.Visit) error {
 	err := p.ports.Reviews.RemoveRule(ctx, key[review.RuleID](v, "id"),
-		byHand(true, func(r *review.Rule) string { return r.ManagedBy }))
+		byHand(func(r *review.Rule) string { return r.ManagedBy }))
 	return done(v, err, rulesPath, "unruled")
 }

@@ -115,8 +115,6 @@ func (page *serviceView) fill(v *site.Visit, problems site.Problems) {
 	page.Workload = form("/workloads", "Add this workload", workloadInputs, nil)
 }
 
-func managerOfService(a *service.Account) string { return a.ManagedBy }
-
 // serviceAddress returns the path of the page of the service account in the path.
 func serviceAddress(v *site.Visit) string {
 	return servicesPath + "/" + url.PathEscape(key[string](v, "name"))
@@ -134,15 +132,14 @@ func (p *Pages) changeStored(ctx context.Context, v *site.Visit, change func(*se
 	}
 	a, err := p.ports.Services.Parse(d)
 	if err == nil {
-		_, _, err = p.ports.Services.Put(ctx, a, byHand(true, managerOfService))
+		_, _, err = p.ports.Services.Put(ctx, a, byHand(func(a *service.Account) string { return a.ManagedBy }))
 	}
 	return err
 }
 
 func (p *Pages) putService(ctx context.Context, v *site.Visit, name string, exists bool) error {
 	if !exists {
-		k := kindPages{Objects: p.ports.Services.Objects()}
-		return k.putObject(ctx, v, name, false)
+		return (&kindPages{Objects: p.ports.Services.Objects()}).putObject(ctx, v, name, false)
 	}
 	return p.changeStored(ctx, v, func(d *service.Draft) error {
 		d.Description, d.State = v.Form.Get("description"), v.Form.Get("state")

@@ -126,7 +126,7 @@ func (p *Pages) addWebhook(ctx context.Context, v *site.Visit) error {
 func (p *Pages) changeWebhook(ctx context.Context, v *site.Visit) error {
 	draft := webhookDraft(v)
 	_, err := p.ports.Webhooks.Change(ctx, key[event.WebhookID](v, "id"),
-		func(event.Draft) event.Draft { return draft }, byHand(true, managerOfWebhook))
+		func(event.Draft) event.Draft { return draft }, byHand(managerOfWebhook))
 	return done(v, err, v.Path(), "saved")
 }
 
@@ -156,6 +156,6 @@ func (p *Pages) redeliver(ctx context.Context, v *site.Visit) error {
 }
 
 func (p *Pages) removeWebhook(ctx context.Context, v *site.Visit) error {
-	err := p.ports.Webhooks.Remove(ctx, key[event.WebhookID](v, "id"), byHand(true, managerOfWebhook))
+	err := p.ports.Webhooks.Remove(ctx, key[event.WebhookID](v, "id"), byHand(managerOfWebhook))
 	return done(v, err, webhooksPath, "webhook")
 }
