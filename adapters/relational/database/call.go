@@ -99,10 +99,9 @@ func ReadRows[R, V any](
 	return Read(ctx, d, func(ctx context.Context, db bun.IDB) (records []V, err error) {
 		var rows []R
 		err = d.ClassifyError(which(db.NewSelect().Model(&rows)).Scan(ctx))
+		records = make([]V, len(rows))
 		for i := 0; i < len(rows) && err == nil; i++ {
-			var one V
-			one, err = toRecord(&rows[i])
-			records = append(records, one)
+			records[i], err = toRecord(&rows[i])
 		}
 		return records, err
 	})
