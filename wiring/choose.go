@@ -25,11 +25,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
-	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
-	"github.com/tollgate-dev/tollgate/ports/report"
 	"github.com/tollgate-dev/tollgate/ports/rulesource"
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
 	"github.com/tollgate-dev/tollgate/ports/singleuse"
@@ -134,7 +132,7 @@ type sessionCacheSettings struct {
 
 // chooseSessionCache keeps copies of sessions on Valkey if KVSTORE_URL is set, else in the process.
 func chooseSessionCache(
-	ctx context.Context, s sessionCacheSettings, c clock.Clock, m partMetrics, log *logrus.Entry,
+	ctx context.Context, s sessionCacheSettings, c clock.Clock, m prometheus.Registerers, log *logrus.Entry,
 ) (sessioncache.Cache, func(), error) {
 	if s.Valkey.URL == "" {
 		return prometheus.NewSessionCache(memory.NewSessions(c, s.Memory), m.Either), func() {}, nil
@@ -164,27 +162,17 @@ func chooseCouriers(
 	return stepup.Couriers(c), err
 }
 
-// noticePorts are the dependencies of notices other than couriers.
-type noticePorts struct {
-	Accounts authstore.Accounts
-	Devices  authstore.Devices
-	Throttle throttle.Throttle
-	Waiter   clock.Waiter
-	Reporter report.Reporter
-	Metrics  partMetrics
-}
-
 // chooseNotifier returns a Notifier that uses the couriers of one-time codes. It returns nil if
 // NOTICES is off or no courier is configured.
-func chooseNotifier(a settings.Couriers, b couriersettings.Brand, c stepup.Couriers, p noticePorts) *notices.Notifier {
+func chooseNotifier(
+	a settings.Couriers, b couriersettings.Brand, c stepup.Couriers, p notices.Ports, m prometheus.Registerers,
+) *notices.Notifier {
 	var notifier *notices.Notifier
 	if a.Notices && (c.Email != nil || c.SMS != nil) {
-		notifier = notices.New(b.Name, a.PublicURL, notices.Ports{
-			Accounts: p.Accounts, Devices: p.Devices, Couriers: notices.Couriers(c), Throttle: p.Throttle,
-			Reporter: p.Reporter, Waiter: p.Waiter,
-		})
+		p.Couriers = notices.Couriers(c)
+		notifier = notices.New(b.Name, a.PublicURL, p)
 	}
-	prometheus.WatchNotices(notifier, p.Metrics.Auth)
+	prometheus.WatchNotices(notifier, m.Auth)
 	return notifier
 }
 

@@ -16,9 +16,6 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/core/access/deciding"
-	"github.com/tollgate-dev/tollgate/core/auth/signin"
-	"github.com/tollgate-dev/tollgate/core/registry/delegating"
-	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/report"
@@ -29,9 +26,9 @@ import (
 
 // countedSet provides sign-in, audit log, password hashes and changes of the registry with metrics.
 var countedSet = wire.NewSet(
-	countSignIns, wire.Bind(new(authapi.SignIn), new(*prometheus.SignIn)), newAuditMetrics, countTransactions,
+	prometheus.NewSignIn, wire.Bind(new(authapi.SignIn), new(*prometheus.SignIn)), prometheus.NewAudit, countTransactions,
 	countAuditEvents, measureHasher,
-	countDecisions, countPublications, countProofs, wire.Bind(new(registryapi.Prover), new(*prometheus.Prover)),
+	countDecisions, prometheus.NewPublisher, prometheus.NewProver, wire.Bind(new(registryapi.Prover), new(*prometheus.Prover)),
 )
 
 // uncountedSet provides for operator commands what countedSet provides for the service.
@@ -49,29 +46,17 @@ func newHasher(c argon.Config, e secrets.Entropy) (secrets.PasswordHasher, error
 
 func newRegisterer(r *prometheus.Registry) metrics.Registerer { return r }
 
-// partMetrics are where parts register their metrics. The metrics of a part that does not run are
-// not shown: zeros would only mislead.
-type partMetrics struct {
-	Auth     metrics.Registerer
-	Registry metrics.Registerer
-	Either   metrics.Registerer // for metrics of both parts
-}
-
-func newPartMetrics(p settings.Parts, r metrics.Registerer) partMetrics {
+func newPartMetrics(p settings.Parts, r metrics.Registerer) prometheus.Registerers {
 	shownIf := func(runs bool) metrics.Registerer {
 		if runs {
 			return r
 		}
 		return metrics.NewRegistry()
 	}
-	return partMetrics{Auth: shownIf(p.Auth), Registry: shownIf(p.Registry), Either: shownIf(p.Auth || p.Registry)}
+	return prometheus.Registerers{
+		Auth: shownIf(p.Auth), Registry: shownIf(p.Registry), Either: shownIf(p.Auth || p.Registry), All: r,
+	}
 }
-
-func countSignIns(s *signin.Service, m partMetrics) *prometheus.SignIn {
-	return prometheus.NewSignIn(s, m.Auth)
-}
-
-func newAuditMetrics(m partMetrics) *prometheus.Audit { return prometheus.NewAudit(m.Auth) }
 
 func countTransactions(db *database.DB, a *prometheus.Audit) transaction.Runner {
 	return a.Transactions(db)
@@ -81,19 +66,13 @@ func countAuditEvents(db *database.DB, a *prometheus.Audit) authstore.AuditLog {
 	return a.Log(authrecords.NewAuditLog(db))
 }
 
-func countPublications(p *publishing.Publisher, m partMetrics) *prometheus.Publisher {
-	return prometheus.NewPublisher(p, m.Registry)
+func countDecisions(m prometheus.Registerers) deciding.Count {
+	return prometheus.NewDecisions(m.Registry).Count
 }
-
-func countDecisions(m partMetrics) deciding.Count { return prometheus.NewDecisions(m.Registry).Count }
 
 func newCallLog(log *logrus.Entry) deciding.Log { return decisionlog.New(log).DecidedCall }
 
-func countProofs(p *delegating.Prover, m partMetrics) *prometheus.Prover {
-	return prometheus.NewProver(p, m.Registry)
-}
-
-func measureHasher(c argon.Config, e secrets.Entropy, m partMetrics) (secrets.PasswordHasher, error) {
+func measureHasher(c argon.Config, e secrets.Entropy, m prometheus.Registerers) (secrets.PasswordHasher, error) {
 	h, err := argon.New(c, e)
 	if err != nil {
 		return nil, err
@@ -103,10 +82,8 @@ func measureHasher(c argon.Config, e secrets.Entropy, m partMetrics) (secrets.Pa
 }
 
 // newReporter returns what logs and counts the work that no caller waits for.
-func newReporter(log *logrus.Entry, r metrics.Registerer, m partMetrics) report.Reporter {
-	return report.All{
-		eventlog.New(log), prometheus.NewReports(prometheus.Registerers{Auth: m.Auth, Registry: m.Registry, All: r}),
-	}
+func newReporter(log *logrus.Entry, m prometheus.Registerers) report.Reporter {
+	return report.All{eventlog.New(log), prometheus.NewReports(m)}
 }
 
 // newLogReporter is newReporter for the rate limit service alone, which counts what it does itself.
@@ -128,7 +105,7 @@ func measureCounters(c counter.Chosen, t otlp.Tracing, r metrics.Registerer) cou
 
 // openPlugins finds the plugins. Their calls have metrics, and tracing if it is on.
 func openPlugins(
-	c pluginhost.Config, t otlp.Tracing, m partMetrics, log *logrus.Entry,
+	c pluginhost.Config, t otlp.Tracing, m prometheus.Registerers, log *logrus.Entry,
 ) (*pluginhost.Host, func(), error) {
 	if t.Enabled() {
 		c.Interceptor = t.PluginCall

@@ -53,6 +53,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/auth/joining"
 	"github.com/tollgate-dev/tollgate/core/auth/learning"
+	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/pairing"
 	"github.com/tollgate-dev/tollgate/core/auth/passkeys"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
@@ -159,7 +160,7 @@ var authSet = wire.NewSet(
 // noticesSet provides the plugins and what they deliver.
 var noticesSet = wire.NewSet(
 	openPlugins, chooseCouriers,
-	chooseNotifier, wire.Struct(new(noticePorts), "*"),
+	chooseNotifier, wire.Struct(new(notices.Ports), "Accounts", "Devices", "Throttle", "Reporter", "Waiter"),
 )
 
 // registrySet provides the use cases of the registry and their API.
@@ -377,7 +378,7 @@ type registryAPIPorts struct {
 	Reading viewing.Config
 	OAuth   registryapi.Resource
 	Kept    readcache.Ports
-	Metrics partMetrics
+	Metrics prometheus.Registerers
 }
 
 // newResource returns what OAuth clients learn of the registry.

@@ -146,8 +146,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Clock:     clock,
 	}
 	options := s.Rules
-	wiringPartMetrics := newPartMetrics(parts, registerer)
-	reporter := newReporter(log, registerer, wiringPartMetrics)
+	registerers := newPartMetrics(parts, registerer)
+	reporter := newReporter(log, registerers)
 	rules := reload.New(options, reporter)
 	decider, err := newDecider(decideConfig, decidePorts, counters, rules, log)
 	if err != nil {
@@ -277,7 +277,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Memory: memoryConfig,
 		Root:   rootSecret,
 	}
-	cache, cleanup8, err := chooseSessionCache(ctx, wiringSessionCacheSettings, clock, wiringPartMetrics, log)
+	cache, cleanup8, err := chooseSessionCache(ctx, wiringSessionCacheSettings, clock, registerers, log)
 	if err != nil {
 		cleanup7()
 		cleanup6()
@@ -312,7 +312,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	decideapiConfig := s.Proxies
 	resource := newResource(oidcConfig, brand, decideapiConfig)
 	permitConfig := s.Delegating
-	audit := newAuditMetrics(wiringPartMetrics)
+	audit := prometheus.NewAudit(registerers)
 	runner := countTransactions(db, audit)
 	registryrecordsConfig := s.Servers
 	registryrecordsStores := registryrecords.NewStores(db, registryrecordsConfig)
@@ -369,7 +369,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	trail := auditing.New(auditLog, clock, entropy)
 	couriers := s.Couriers
 	pluginhostConfig := s.Plugins
-	host, cleanup9, err := openPlugins(pluginhostConfig, tracing, wiringPartMetrics, log)
+	host, cleanup9, err := openPlugins(pluginhostConfig, tracing, registerers, log)
 	if err != nil {
 		cleanup8()
 		cleanup7()
@@ -415,15 +415,14 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
-	wiringNoticePorts := noticePorts{
+	noticesPorts := notices.Ports{
 		Accounts: accounts,
 		Devices:  authstoreDevices,
 		Throttle: throttle,
-		Waiter:   waiter,
 		Reporter: reporter,
-		Metrics:  wiringPartMetrics,
+		Waiter:   waiter,
 	}
-	notifier := chooseNotifier(couriers, brand, stepupCouriers, wiringNoticePorts)
+	notifier := chooseNotifier(couriers, brand, stepupCouriers, noticesPorts, registerers)
 	publishersPorts := inprocess.PublishersPorts{
 		Signer:   issuer,
 		Tokens:   apiTokens,
@@ -446,7 +445,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Clock:        clock,
 	}
 	prover := delegating.NewProver(permitConfig, proverPorts)
-	prometheusProver := countProofs(prover, wiringPartMetrics)
+	prometheusProver := prometheus.NewProver(prover, registerers)
 	policyPorts := delegating.PolicyPorts{
 		Transactions: runner,
 		Policies:     policies,
@@ -673,7 +672,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Entropy:   entropy,
 	}
 	publisher := publishing.New(publishingConfig, publishingPorts)
-	prometheusPublisher := countPublications(publisher, wiringPartMetrics)
+	prometheusPublisher := prometheus.NewPublisher(publisher, registerers)
 	browser := browsing.New(snapshotReader, sealer)
 	allowlistSource := allowlist.NewSource(snapshotReader)
 	reads := registryapi.Reads{
@@ -696,7 +695,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Reading: viewingConfig,
 		OAuth:   resource,
 		Kept:    readcachePorts,
-		Metrics: wiringPartMetrics,
+		Metrics: registerers,
 	}
 	api, cleanup12 := newRegistryAPI(registryapiConfig, wiringRegistryAPIPorts)
 	refusals := auditing.NewRefusals(trail, throttle)
@@ -719,7 +718,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	grantOperator := delegating.NewGrantOperator(grantPorts)
 	granter := inprocess.NewGranter(grantOperator)
 	argonConfig := s.Passwords
-	passwordHasher, err := measureHasher(argonConfig, entropy, wiringPartMetrics)
+	passwordHasher, err := measureHasher(argonConfig, entropy, registerers)
 	if err != nil {
 		cleanup12()
 		cleanup11()
@@ -853,7 +852,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
-	signIn := countSignIns(signinService, wiringPartMetrics)
+	signIn := prometheus.NewSignIn(signinService, registerers)
 	credentialsConfig := s.Credentials
 	links := stores.Links
 	credentialsPorts := credentials.Ports{
@@ -1084,7 +1083,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Changes:  changes,
 	}
 	members := inprocess.NewMembers(memberPorts)
-	count := countDecisions(wiringPartMetrics)
+	count := countDecisions(registerers)
 	decidingLog := newCallLog(log)
 	decidingPorts := deciding.Ports{
 		Rules:    managementStore,

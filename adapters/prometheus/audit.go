@@ -28,7 +28,7 @@ type Audit struct {
 }
 
 // NewAudit registers the metrics of events and returns an Audit.
-func NewAudit(r prometheus.Registerer) *Audit {
+func NewAudit(r Registerers) *Audit {
 	stepUps := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "tollgate_step_ups_total",
 		Help: "Steps of step-ups, by outcome.",
@@ -39,7 +39,7 @@ func NewAudit(r prometheus.Registerer) *Audit {
 			Help:    "Risk scores of logins that started a session, 0 to 100.",
 			Buckets: prometheus.LinearBuckets(10, 10, 10),
 		}),
-		sessions: newLabelCounters(r, prometheus.CounterOpts{
+		sessions: newLabelCounters(r.Auth, prometheus.CounterOpts{
 			Name: "tollgate_sessions_started_total",
 			Help: "Started sessions, by their first trust level.",
 		}, "trust_level", trustLevels()...),
@@ -49,8 +49,8 @@ func NewAudit(r prometheus.Registerer) *Audit {
 			Help: "Lockouts after too many failed sign-ins or failed confirmations of an account change.",
 		}),
 	}
-	a.history = newHistoryMetrics(r)
-	r.MustRegister(a.risk, stepUps, a.lockouts)
+	a.history = newHistoryMetrics(r.Auth)
+	r.Auth.MustRegister(a.risk, stepUps, a.lockouts)
 	return a
 }
 

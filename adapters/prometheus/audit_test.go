@@ -39,7 +39,7 @@ type countedAudit struct {
 
 func newCountedAudit() countedAudit {
 	db, registry := fakedb.New(), prometheus.NewRegistry()
-	a := NewAudit(registry)
+	a := NewAudit(everywhere(registry))
 	return countedAudit{a.Log(fakedb.NewAuditLog(db)), a.Transactions(retryingRunner{db}), registry}
 }
 
@@ -202,7 +202,7 @@ func (brokenLog) Append(context.Context, ...audit.Event) error { return errors.N
 
 func TestEventsThatAreNotStored(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	log := NewAudit(registry).Log(brokenLog{})
+	log := NewAudit(everywhere(registry)).Log(brokenLog{})
 	if err := log.Append(t.Context(), riskEvent(10, auth.FullTrust)); err == nil {
 		t.Error("Append does not return the error of the log")
 	}

@@ -45,7 +45,7 @@ func TestSessionCacheContract(t *testing.T) {
 
 func TestAuditLogContract(t *testing.T) {
 	authstoretest.RunAuditLog(t, func(*testing.T) authstoretest.Stores {
-		db, a := fakedb.New(), NewAudit(prometheus.NewRegistry())
+		db, a := fakedb.New(), NewAudit(everywhere(prometheus.NewRegistry()))
 		return authstoretest.Stores{AuditLog: a.Log(fakedb.NewAuditLog(db)), Runner: a.Transactions(db)}
 	})
 }
@@ -54,7 +54,7 @@ func TestTransactionsContract(t *testing.T) {
 	transactiontest.Run(t, func(*testing.T) transactiontest.Opened {
 		db := fakedb.New()
 		return transactiontest.Opened{
-			Runner: NewAudit(prometheus.NewRegistry()).Transactions(db), Grants: fakedb.NewGrants(db),
+			Runner: NewAudit(everywhere(prometheus.NewRegistry())).Transactions(db), Grants: fakedb.NewGrants(db),
 		}
 	})
 }

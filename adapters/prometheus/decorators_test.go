@@ -30,7 +30,7 @@ func codedError(kind fault.Kind, code fault.Code) error { return fault.New(kind,
 var errDefect = errors.New("a defect")
 
 func TestLoginOutcomes(t *testing.T) {
-	s := NewSignIn(nil, prometheus.NewRegistry())
+	s := NewSignIn(nil, everywhere(prometheus.NewRegistry()))
 	for wanted, err := range map[string]error{
 		"succeeded":           nil,
 		"invalid_credentials": codedError(fault.Unauthenticated, auth.CodeInvalidCredentials),
@@ -50,7 +50,7 @@ func TestLoginOutcomes(t *testing.T) {
 }
 
 func TestRefreshOutcomes(t *testing.T) {
-	s := NewSignIn(nil, prometheus.NewRegistry())
+	s := NewSignIn(nil, everywhere(prometheus.NewRegistry()))
 	for wanted, err := range map[string]error{
 		"refreshed":   nil,
 		"replayed":    codedError(fault.Forbidden, auth.CodeAccessDenied),
@@ -70,7 +70,7 @@ func TestRefreshOutcomes(t *testing.T) {
 // its writes are off.
 func TestPublications(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	p := NewPublisher(publishing.New(publishing.Config{WritesOff: true}, publishing.Ports{}), registry)
+	p := NewPublisher(publishing.New(publishing.Config{WritesOff: true}, publishing.Ports{}), everywhere(registry))
 	ctx := t.Context()
 	for name, change := range map[string]func() error{
 		"publish": func() error { _, err := p.Publish(ctx, authority.Caller{}, publishing.Request{}); return err },
@@ -95,7 +95,7 @@ func TestPublications(t *testing.T) {
 }
 
 func TestPublicationOutcomes(t *testing.T) {
-	p := NewPublisher(nil, prometheus.NewRegistry())
+	p := NewPublisher(nil, everywhere(prometheus.NewRegistry()))
 	for wanted, err := range map[string]error{
 		"done":            nil,
 		"invalid":         codedError(fault.Invalid, ""),
@@ -162,7 +162,7 @@ func TestSessionChecks(t *testing.T) {
 
 // newReports returns a Reports of a service of which all parts run.
 func newReports(r prometheus.Registerer) *Reports {
-	return NewReports(Registerers{Auth: r, Registry: r, All: r})
+	return NewReports(everywhere(r))
 }
 
 func TestNotices(t *testing.T) {
@@ -233,12 +233,12 @@ func TestReviews(t *testing.T) {
 // event.
 func TestZeros(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	NewSignIn(nil, registry)
-	NewPublisher(nil, registry)
+	NewSignIn(nil, everywhere(registry))
+	NewPublisher(nil, everywhere(registry))
 	NewOwnership(fakeRegistries{}, []string{"a", "b", "c", "d", "e", "f"}, registry)
 	NewSessionCache(nil, registry)
 	newReports(registry)
-	NewAudit(registry)
+	NewAudit(everywhere(registry))
 	series := map[string]int{}
 	for name := range allSamples(t, registry) {
 		family, _, _ := strings.Cut(name, " ")
@@ -259,3 +259,6 @@ func TestZeros(t *testing.T) {
 		t.Errorf("the number of series is %v, want %v", series, wanted)
 	}
 }
+
+// everywhere returns one registerer for all parts.
+func everywhere(r prometheus.Registerer) Registerers { return Registerers{r, r, r, r} }

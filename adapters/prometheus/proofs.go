@@ -24,12 +24,12 @@ type Prover struct {
 }
 
 // NewProver returns a prover whose outcomes are counted.
-func NewProver(p *delegating.Prover, r prometheus.Registerer) *Prover {
+func NewProver(p *delegating.Prover, r Registerers) *Prover {
 	vector := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "tollgate_publisher_proofs_total",
 		Help: "Proofs of publishers, by method and outcome.",
 	}, []string{"method", "outcome"})
-	r.MustRegister(vector)
+	r.Registry.MustRegister(vector)
 	methods := []string{
 		string(publisher.DNS), string(publisher.HTTP), string(publisher.OIDC), string(publisher.GitHubOIDC),
 	}

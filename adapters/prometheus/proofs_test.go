@@ -14,7 +14,7 @@ import (
 // TestProofs counts calls of a prover that is switched off, which refuses every call.
 func TestProofs(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	p := NewProver(delegating.NewProver(permit.Config{Mode: publisher.Off}, delegating.ProverPorts{}), registry)
+	p := NewProver(delegating.NewProver(permit.Config{Mode: publisher.Off}, delegating.ProverPorts{}), everywhere(registry))
 	for _, method := range []publisher.Method{publisher.DNS, publisher.HTTP} {
 		if _, err := p.ProveDomain(t.Context(), delegating.DomainRequest{Method: method}); !fault.Is(err,
 			fault.NotFound) {
@@ -45,7 +45,7 @@ func TestProofOutcomes(t *testing.T) {
 			"failed": errDefect,
 		} {
 			registry := prometheus.NewRegistry()
-			NewProver(nil, registry).countOutcome(method, err)
+			NewProver(nil, everywhere(registry)).countOutcome(method, err)
 			checkMetrics(t, registry, map[string]float64{
 				"tollgate_publisher_proofs_total " + string(method) + " " + outcome: 1,
 			})

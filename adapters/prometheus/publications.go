@@ -36,12 +36,12 @@ type Publisher struct {
 }
 
 // NewPublisher returns a publisher whose outcomes are counted.
-func NewPublisher(p *publishing.Publisher, r prometheus.Registerer) *Publisher {
+func NewPublisher(p *publishing.Publisher, r Registerers) *Publisher {
 	vector := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "tollgate_publications_total",
 		Help: "Requested changes of the registry, by their outcome.",
 	}, []string{"operation", "outcome"})
-	r.MustRegister(vector)
+	r.Registry.MustRegister(vector)
 	operations := []string{
 		string(publishing.OpPublish), string(publishing.OpReplace), string(publishing.OpDelete),
 		string(publishing.OpStatus),

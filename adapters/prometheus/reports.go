@@ -40,10 +40,12 @@ type Reports struct {
 
 var _ report.Reporter = (*Reports)(nil)
 
-// Registerers are where the metrics of each part are registered.
+// Registerers are where the metrics of each part are registered. The metrics of a part that does not run
+// are not shown: zeros would only mislead.
 type Registerers struct {
 	Auth     prometheus.Registerer
 	Registry prometheus.Registerer
+	Either   prometheus.Registerer // for metrics of both parts
 	All      prometheus.Registerer // for the metrics of every part
 }
 

@@ -36,16 +36,16 @@ type SignIn struct {
 }
 
 // NewSignIn returns a service whose outcomes are counted.
-func NewSignIn(s *signin.Service, r prometheus.Registerer) *SignIn {
+func NewSignIn(s *signin.Service, r Registerers) *SignIn {
 	return &SignIn{
 		Service: s,
-		logins: newLabelCounters(r, prometheus.CounterOpts{
+		logins: newLabelCounters(r.Auth, prometheus.CounterOpts{
 			Name: "tollgate_logins_total",
 			Help: "Steps of logins, by outcome.",
 		}, "outcome", loginSucceeded, loginMFARequired, string(auth.CodeInvalidCredentials),
 			string(auth.CodeInvalidMFA),
 			string(auth.CodeAccountLocked), unavailable, failed),
-		refreshes: newLabelCounters(r, prometheus.CounterOpts{
+		refreshes: newLabelCounters(r.Auth, prometheus.CounterOpts{
 			Name: "tollgate_token_refreshes_total",
 			Help: "Refreshes of tokens, by outcome.",
 		}, "outcome", refreshed, refreshReplayed, refreshExpired, refreshInvalid, unavailable, failed),
