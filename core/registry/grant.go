@@ -28,11 +28,8 @@ const (
 	ActionOperate = toolserver.ActionOperate
 )
 
-// Bounds of names in characters (contract R-40).
-const (
-	MinName = toolserver.MinName
-	MaxName = toolserver.MaxName
-)
+// MaxName is the greatest length of a name in characters (contract R-40).
+const MaxName = toolserver.MaxName
 
 // ParseName is toolserver.ParseName.
 func ParseName(s string) (Name, error) { return toolserver.ParseName(s) }
@@ -42,12 +39,6 @@ func ParsePattern(s string) (Pattern, error) { return toolserver.ParsePattern(s)
 
 // ParseAction is toolserver.ParseAction.
 func ParseAction(s string) (Action, error) { return toolserver.ParseAction(s) }
-
-// PatternTexts is toolserver.PatternTexts.
-func PatternTexts(list []Pattern) []string { return toolserver.PatternTexts(list) }
-
-// DisjointPatterns is toolserver.DisjointPatterns.
-func DisjointPatterns(patterns []Pattern) []Pattern { return toolserver.DisjointPatterns(patterns) }
 
 // AllNames is toolserver.AllNames.
 func AllNames() NameRange { return toolserver.AllNames() }

@@ -36,12 +36,5 @@ func (t *Tracked) Upstream(document bool) registry.Upstream {
 	}
 }
 
-// SameState reports whether two states are equal, whatever their reviews are.
-func (t *Tracked) SameState(u *Tracked) bool {
-	return t.Version == u.Version && t.Hash == u.Hash && t.Status == u.Status && t.Message == u.Message &&
-		t.PublishedAt.Equal(u.PublishedAt) &&
-		t.StatusChangedAt.Equal(u.StatusChangedAt)
-}
-
 // IsListed reports whether the other registry lists the version.
 func (t *Tracked) IsListed() bool { return t.Status != registry.StatusDeleted }

@@ -2,7 +2,6 @@ package mirror
 
 import (
 	"testing"
-	"time"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/test/must"
@@ -17,33 +16,6 @@ func newTracked(t *testing.T) Tracked {
 	return Tracked{
 		Name: name, Version: v, Hash: [32]byte{1}, Status: registry.StatusDeprecated, Message: "use another one",
 		PublishedAt: epoch, Review: "r",
-	}
-}
-
-// TestSameState checks that each part of the state counts, and the review does not.
-func TestSameState(t *testing.T) {
-	t.Parallel()
-	one := newTracked(t)
-	other, err := registry.ParseVersion("2.0.0")
-	must.Succeed(t, err)
-	for what, c := range map[string]struct {
-		change func(*Tracked)
-		same   bool
-	}{
-		"nothing":       {func(*Tracked) {}, true},
-		"the review":    {func(u *Tracked) { u.Review = "" }, true},
-		"the time zone": {func(u *Tracked) { u.PublishedAt = epoch.In(time.FixedZone("east", 3600)) }, true},
-		"the version":   {func(u *Tracked) { u.Version = other }, false},
-		"the hash":      {func(u *Tracked) { u.Hash[31] = 1 }, false},
-		"the status":    {func(u *Tracked) { u.Status = registry.StatusActive }, false},
-		"the message":   {func(u *Tracked) { u.Message = "" }, false},
-		"the time":      {func(u *Tracked) { u.PublishedAt = time.Time{} }, false},
-	} {
-		u := one
-		c.change(&u)
-		if one.SameState(&u) != c.same || u.SameState(&one) != c.same {
-			t.Errorf("%s differs: the same state is %t, want %t", what, one.SameState(&u), c.same)
-		}
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/permit"
+	"github.com/tollgate-dev/tollgate/core/toolserver"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -242,7 +243,7 @@ func (s *Service) reviewPatterns(ctx context.Context, c authority.Caller) ([]reg
 		return everything()
 	}
 	patterns, err := permit.Patterns(ctx, s.ports.Grants, holder, registry.ActionReview)
-	return registry.DisjointPatterns(patterns), err
+	return toolserver.DisjointPatterns(patterns), err
 }
 
 // parse returns the name and the version of the target; the zero version for the whole server. It

@@ -130,9 +130,6 @@ const (
 	resumeField  = stepUpPrefix + "act" // the path of the act
 )
 
-// ActField is the field of the pages of a step-up with the path of the act that it interrupts.
-const ActField = resumeField
-
 // Field is a field of a form that a page carries along.
 type Field struct{ Name, Value string }
 
