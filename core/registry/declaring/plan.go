@@ -234,7 +234,7 @@ func (s *Service) plan(ctx context.Context, q *Request) ([]step, error) {
 		}
 		steps = append(steps, q.planKind(k, wanted, stored, &conflicts)...)
 	}
-	return steps, cmp.Or(found.err(fault.Invalid, fault.ValidationError), conflicts.err(fault.Conflict, ""),
+	return steps, cmp.Or(found.err(fault.Invalid, fault.ValidationError), conflicts.err(fault.Conflict, ""), //nolint:wrapcheck // they are faults
 		broken.err(fault.Invalid, fault.RuleViolated))
 }
 
