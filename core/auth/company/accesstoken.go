@@ -15,21 +15,13 @@ import (
 // the issuer makes no access tokens for it, and otherwise the error of Reject for a token
 // that is not valid now.
 func FindForAccess(all []Provider, payload []byte, now time.Time) (*Provider, Claims, error) {
-	object, err := readObject(payload)
-	if err != nil {
+	p, c, err := findProvider(all, payload, func(p *Provider) bool { return len(p.Audiences) > 0 })
+	switch {
+	case err != nil:
 		return nil, Claims{}, err
-	}
-	audience, _ := textsOf(object["aud"])
-	p := ofIssuer(all, object.Text("iss"), func(p *Provider) bool { return p.hasAudience(audience) })
-	if p == nil {
-		known := ofIssuer(all, object.Text("iss"), func(p *Provider) bool { return len(p.Audiences) > 0 })
-		if known == nil {
-			return nil, Claims{}, fault.New(fault.NotFound, "the token is of another issuer")
-		}
+	case !p.hasAudience(c.audience):
 		return nil, Claims{}, Reject("audience", "the token is for another audience")
-	}
-	c := p.claimsOf(object)
-	if c.isIDToken(p, audience) {
+	case c.isIDToken(p):
 		return p, c, Reject("type", "the token is an ID token, which says who signed in and allows nothing")
 	}
 	return p, c, c.checkAccess(now)
@@ -39,30 +31,37 @@ func FindForAccess(all []Provider, payload []byte, now time.Time) (*Provider, Cl
 // service trusts, with what it says: that of its issuer, if possible with one of the audiences. The
 // errors are those of FindForAccess.
 func FindVerified(all []Provider, payload []byte, now time.Time) (*Provider, Claims, error) {
+	p, c, err := findProvider(all, payload, func(*Provider) bool { return true })
+	if err != nil {
+		return nil, Claims{}, err
+	}
+	return p, c, c.checkVerified(now)
+}
+
+// findProvider returns the provider of the issuer of a token that has one of its audiences, or else
+// one of the issuer that fits, with what the token says; fault.NotFound without one.
+func findProvider(all []Provider, payload []byte, fits func(*Provider) bool) (found *Provider, c Claims, err error) {
 	object, err := readObject(payload)
 	if err != nil {
 		return nil, Claims{}, err
 	}
 	audience, _ := textsOf(object["aud"])
-	p := ofIssuer(all, object.Text("iss"), func(p *Provider) bool { return p.hasAudience(audience) })
-	if p == nil {
-		p = ofIssuer(all, object.Text("iss"), func(*Provider) bool { return true })
-	}
-	if p == nil {
-		return nil, Claims{}, fault.New(fault.NotFound, "the token is of another issuer")
-	}
-	c := p.claimsOf(object)
-	return p, c, c.checkVerified(now)
-}
-
-// ofIssuer returns the first provider with an issuer that fits; nil without one.
-func ofIssuer(all []Provider, issuer string, fits func(*Provider) bool) *Provider {
 	for i := range all {
-		if p := &all[i]; p.Issuer == issuer && fits(p) {
-			return p
+		p := &all[i]
+		if p.Issuer != object.Text("iss") {
+			continue
+		}
+		if p.hasAudience(audience) {
+			return p, p.claimsOf(object), nil
+		}
+		if found == nil && fits(p) {
+			found = p
 		}
 	}
-	return nil
+	if found == nil {
+		return nil, Claims{}, fault.New(fault.NotFound, "the token is of another issuer")
+	}
+	return found, found.claimsOf(object), nil
 }
 
 func (p *Provider) hasAudience(audience []string) bool {
@@ -106,10 +105,10 @@ func (c *Claims) checkAccess(now time.Time) error {
 // isIDToken reports whether the claims are those of an ID token: hashes of what was issued with it (OpenID
 // Connect Core 1.0, section 3.3.2.11), the types that Cognito and Keycloak write, or the nonce of a
 // sign-in, without a scope, for the client of the provider, which somebody has named as an audience.
-func (c *Claims) isIDToken(p *Provider, audience []string) bool {
+func (c *Claims) isIDToken(p *Provider) bool {
 	has := func(name string) bool { return c.all[name] != nil }
 	return has("at_hash") || has("c_hash") || c.all.Text("token_use") == "id" || c.all.Text("typ") == "ID" ||
-		has("nonce") && slices.Contains(audience, p.ClientID) && !has(p.ScopeClaim) && !has("scope") && !has("scp")
+		has("nonce") && slices.Contains(c.audience, p.ClientID) && !has(p.ScopeClaim) && !has("scope") && !has("scp")
 }
 
 // checkVerified is checkAccess for a token that somebody else has verified, who may leave out the time
