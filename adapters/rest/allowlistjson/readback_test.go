@@ -1,11 +1,8 @@
 package allowlistjson_test
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
-	"os"
 	"reflect"
 	"slices"
 	"testing"
@@ -18,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/test/must"
+	"github.com/tollgate-dev/tollgate/test/upstream"
 )
 
 // reader says where a client reads what it starts or reaches, by its documentation, which the golden
@@ -123,26 +121,10 @@ func sameValues(got map[string]any, want []allowlist.Value) bool {
 	return len(got) == len(all) && (len(all) == 0 || reflect.DeepEqual(got, all))
 }
 
-// readDocuments returns 353 documents in the shape of real ones, or those that TEST_SERVER_DOCUMENTS
-// names, each as the record of a server of its own.
+// readDocuments returns real documents, each as the record of a server of its own.
 func readDocuments(t *testing.T) (all []registry.Record) {
 	t.Helper()
-	var documents []json.RawMessage
-	if name := os.Getenv("TEST_SERVER_DOCUMENTS"); name != "" {
-		text, err := os.ReadFile(name) //nolint:gosec // the tester names the file
-		must.Succeed(t, err)
-		must.Succeed(t, json.Unmarshal(text, &documents))
-	} else {
-		file, err := os.Open("../../../core/registry/allowlist/testdata/shapes.jsonl.gz")
-		must.Succeed(t, err)
-		defer file.Close()
-		unpacked, err := gzip.NewReader(file)
-		must.Succeed(t, err)
-		for lines := bufio.NewScanner(unpacked); lines.Scan(); {
-			documents = append(documents, slices.Clone(lines.Bytes()))
-		}
-	}
-	for _, text := range documents {
+	for _, text := range upstream.RealDocuments(t) {
 		var d struct{ Name string }
 		must.Succeed(t, json.Unmarshal(text, &d))
 		r := newRecord(t, d.Name, "1.0.0", "")

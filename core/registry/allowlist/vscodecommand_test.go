@@ -1,21 +1,15 @@
 package allowlist_test
 
 import (
-	"bufio"
-	"compress/gzip"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
-	"github.com/tollgate-dev/tollgate/test/must"
+	"github.com/tollgate-dev/tollgate/test/upstream"
 )
 
 // This file plays what VS Code does when a user installs a server from a registry, after
@@ -147,20 +141,10 @@ func permits(l list, s vscodeServer) bool {
 	return slices.ContainsFunc(l.Allowed, matches) && !slices.ContainsFunc(l.Denied, matches)
 }
 
-// readShapes returns documents in the shape of 353 real ones, with names, identifiers and values
-// replaced: their packages, arguments, variables and remotes are those of the public registry in
-// 2025. TEST_SERVER_DOCUMENTS may name a file with other documents, one JSON array.
+// readShapes returns the records of real documents, with what VS Code reads of each.
 func readShapes(t *testing.T) (records []registry.Record, shapes []shape) {
 	t.Helper()
-	var documents []json.RawMessage
-	if name := os.Getenv("TEST_SERVER_DOCUMENTS"); name != "" {
-		text, err := os.ReadFile(name) //nolint:gosec // the tester names the file
-		must.Succeed(t, err)
-		must.Succeed(t, json.Unmarshal(text, &documents))
-	} else {
-		documents = readShapeFile(t)
-	}
-	for i, text := range documents {
+	for i, text := range upstream.RealDocuments(t) {
 		var s shape
 		if err := json.Unmarshal(text, &s); err != nil {
 			t.Fatalf("document %d: %v", i, err)
@@ -170,23 +154,6 @@ func readShapes(t *testing.T) (records []registry.Record, shapes []shape) {
 		records, shapes = append(records, r), append(shapes, s)
 	}
 	return records, shapes
-}
-
-func readShapeFile(t *testing.T) (documents []json.RawMessage) {
-	t.Helper()
-	file, err := os.Open(path.Join("testdata", "shapes.jsonl.gz"))
-	must.Succeed(t, err)
-	defer file.Close()
-	unpacked, err := gzip.NewReader(file)
-	must.Succeed(t, err)
-	for lines := bufio.NewReader(unpacked); ; {
-		line, err := lines.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
-			return documents
-		}
-		must.Succeed(t, err)
-		documents = append(documents, line)
-	}
 }
 
 // isRefused reports whether VS Code would start something else than the package: a word before it
