@@ -286,17 +286,26 @@ func TestReadyWithRules(t *testing.T) {
 			t.Errorf("/ready with wrong rules: %s", a.Body)
 		}
 		fixture.WriteFile(t, file, fixture.RateLimitRules)
-		await.Until(t, "readiness", func() bool {
-			return apiclient.Call(t, "GET", s.API+"/ready", nil).Status == http.StatusOK
-		})
+		awaitReadiness(t, s)
 		fixture.WriteFile(t, file, "domain: broken\ndescriptors: [{}]\n")
 		await.Until(t, "a refusal", func() bool {
 			return strings.Contains(s.Process.Log(), "the previous one stays in force")
 		})
-		apiclient.Call(t, "GET", s.API+"/ready", nil).WantStatus(t, http.StatusOK)
+		// The answer can be 503 on a busy machine, where a probe of the database takes too long.
+		if a := apiclient.Call(t, "GET", s.API+"/ready", nil); !strings.Contains(string(a.Body), `"rules":"ok"`) {
+			t.Errorf("/ready with rules in force, after a refusal: %s", a.Body)
+		}
+		awaitReadiness(t, s)
 
 		must.Succeed(t, os.RemoveAll(e.RulesDir))
-		without := e.StartWithoutRules(t)
-		apiclient.Call(t, "GET", without.API+"/ready", nil).WantStatus(t, http.StatusOK)
+		awaitReadiness(t, e.StartWithoutRules(t))
+	})
+}
+
+// awaitReadiness waits until the instance is ready.
+func awaitReadiness(t *testing.T, s *fixture.Service) {
+	t.Helper()
+	await.Until(t, "readiness", func() bool {
+		return apiclient.Call(t, "GET", s.API+"/ready", nil).Status == http.StatusOK
 	})
 }
