@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/assessment"
-	"github.com/tollgate-dev/tollgate/core/auth/lockout"
+	"github.com/tollgate-dev/tollgate/core/auth/locking"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
@@ -88,7 +88,7 @@ func (a *Audit) countEvents(events []audit.Event) {
 				outcome = stepUpSuccesses[attempt.Action]
 			}
 			a.stepUps[string(attempt.Method)].increment(outcome)
-		case lockout.IsLock(e):
+		case locking.IsLock(e):
 			a.lockouts.Inc()
 		}
 	}

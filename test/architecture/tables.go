@@ -87,7 +87,7 @@ var pureParts = []string{
 // useCaseImports says so.
 var useCaseFloor = []string{
 	"core/managing",
-	"core/auth/access", "core/auth/assessment", "core/auth/auditing", "core/auth/lockout", "core/auth/notices",
+	"core/auth/access", "core/auth/assessment", "core/auth/auditing", "core/auth/locking", "core/auth/notices",
 	"core/registry/announce", "core/registry/change", "core/registry/history", "core/registry/permit",
 	"core/registry/viewreader",
 }

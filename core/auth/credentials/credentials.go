@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
-	"github.com/tollgate-dev/tollgate/core/auth/lockout"
+	"github.com/tollgate-dev/tollgate/core/auth/locking"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
@@ -73,7 +73,7 @@ type Ports struct {
 type Service struct {
 	config       Config
 	ports        Ports
-	guard        *lockout.Guard
+	guard        *locking.Guard
 	secondFactor auth.SecondFactor
 	rules        people.PasswordRules
 }
@@ -85,13 +85,13 @@ func New(c Config, p Ports) (*Service, error) {
 		return nil, err
 	}
 	return &Service{
-		config: c, ports: p, guard: lockout.New(c.Lockout, p.Lockouts, p.Clock),
+		config: c, ports: p, guard: locking.New(c.Lockout, p.Lockouts, p.Clock),
 		secondFactor: secondFactor, rules: people.NewPasswordRules(),
 	}, nil
 }
 
 // withLockout calls try unless the caller's changes are locked, and counts a failure if try reports
-// a wrong password or code. A success is not counted, see package lockout.
+// a wrong password or code. A success is not counted, see package locking.
 func (s *Service) withLockout(ctx context.Context, caller auth.Session, try func() error) error {
 	subject := auth.ActsLockout(caller.UserID)
 	if err := s.guard.Check(ctx, subject); err != nil {
@@ -108,7 +108,7 @@ func (s *Service) withLockout(ctx context.Context, caller auth.Session, try func
 		}
 		details := audit.Details{}
 		caller.Describe(details)
-		return true, s.ports.Trail.RecordChanges(ctx, lockout.NewLock(caller.UserID, details))
+		return true, s.ports.Trail.RecordChanges(ctx, locking.NewLock(caller.UserID, details))
 	})
 	if err != nil {
 		return err

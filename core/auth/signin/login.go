@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/assessment"
 	"github.com/tollgate-dev/tollgate/core/auth/company"
-	"github.com/tollgate-dev/tollgate/core/auth/lockout"
+	"github.com/tollgate-dev/tollgate/core/auth/locking"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -90,7 +90,7 @@ func (s *Service) Login(ctx context.Context, in Login) (Result, error) {
 }
 
 // withLockout calls try unless the subject of the attempt is locked, and counts a failure if try
-// reports a wrong password or code. It does not count a success; see package lockout.
+// reports a wrong password or code. It does not count a success; see package locking.
 func (s *Service) withLockout(
 	ctx context.Context, from Origin, attempt *loginAttempt, try func() (Result, error),
 ) (Result, error) {
@@ -273,7 +273,7 @@ func (s *Service) recordFailure(ctx context.Context, from Origin, attempt *login
 		}
 		changes := []audit.Change{newRefusal(from, attempt, faultCode(why))}
 		if locked {
-			changes = append(changes, lockout.NewLock(attempt.userID(), attemptDetails(from, attempt)))
+			changes = append(changes, locking.NewLock(attempt.userID(), attemptDetails(from, attempt)))
 		}
 		if err := s.ports.Trail.RecordChanges(ctx, changes...); err != nil {
 			return false, unrecordedError{err}

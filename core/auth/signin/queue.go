@@ -15,7 +15,7 @@ const maxQueuedLogins = 256
 // loginQueues runs the logins of one subject one after the other in this process. Otherwise many
 // guesses at one account could fill the queue of the password hasher and take all database
 // connections. It also lets guesses that follow a lock be refused without a hash. The number of
-// guesses is limited by package lockout, not here.
+// guesses is limited by package locking, not here.
 type loginQueues struct {
 	mu     sync.Mutex
 	queues map[auth.LockoutKey]*loginQueue

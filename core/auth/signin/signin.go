@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/assessment"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
-	"github.com/tollgate-dev/tollgate/core/auth/lockout"
+	"github.com/tollgate-dev/tollgate/core/auth/locking"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/passkeys"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
@@ -128,7 +128,7 @@ type Service struct {
 
 	assessor     *assessment.Assessor
 	queues       *loginQueues
-	guard        *lockout.Guard
+	guard        *locking.Guard
 	secondFactor auth.SecondFactor
 	lockoutKey   auth.Key
 	successorKey auth.Key
@@ -159,7 +159,7 @@ func New(c Config, p Ports) (*Service, error) {
 	}
 	return &Service{
 		config: c, ports: p,
-		assessor: newAssessor(c, p), queues: newLoginQueues(), guard: lockout.New(c.Lockout, p.Lockouts, p.Clock),
+		assessor: newAssessor(c, p), queues: newLoginQueues(), guard: locking.New(c.Lockout, p.Lockouts, p.Clock),
 		secondFactor: secondFactor, lockoutKey: lockoutKey, successorKey: successorKey, identityKey: identityKey,
 	}, nil
 }
@@ -187,7 +187,7 @@ type Result struct {
 // lockoutUntil is the greatest date that the format can hold, because only an operator can end the
 // lock.
 func errLockedByOperator() error {
-	return lockout.Refusal(time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC))
+	return locking.Refusal(time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC))
 }
 
 func errCredentials() error {

@@ -1,4 +1,4 @@
-package lockout_test
+package locking_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/lockout"
+	"github.com/tollgate-dev/tollgate/core/auth/locking"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
@@ -24,7 +24,7 @@ func TestWindowSlides(t *testing.T) {
 	t.Parallel()
 	c := clocktest.NewManual(start)
 	p := auth.LockoutPolicy{Threshold: 3, Window: 15 * time.Minute, Duration: time.Minute}
-	guard := lockout.New(p, fakedb.NewLockouts(fakedb.New()), c)
+	guard := locking.New(p, fakedb.NewLockouts(fakedb.New()), c)
 	for i, step := range []time.Duration{0, 14 * time.Minute, 2 * time.Minute, 2 * time.Minute} {
 		c.Advance(step)
 		if err := guard.Check(t.Context(), key); err != nil {
@@ -48,8 +48,8 @@ func TestTriesUnderWay(t *testing.T) {
 		threshold := rapid.IntRange(1, 6).Draw(r, "threshold")
 		store := fakedb.NewLockouts(fakedb.New())
 		p := auth.LockoutPolicy{Threshold: threshold, Window: time.Hour, Duration: time.Hour}
-		instances := []*lockout.Guard{
-			lockout.New(p, store, clocktest.NewManual(start)), lockout.New(p, store, clocktest.NewManual(start)),
+		instances := []*locking.Guard{
+			locking.New(p, store, clocktest.NewManual(start)), locking.New(p, store, clocktest.NewManual(start)),
 		}
 		tries := rapid.SliceOfN(rapid.Bool(), 1, 20).Draw(r, "right")
 		for range tries {
@@ -91,8 +91,8 @@ func TestClockThatWasAhead(t *testing.T) {
 	t.Parallel()
 	store := fakedb.NewLockouts(fakedb.New())
 	p := auth.LockoutPolicy{Threshold: 2, Window: time.Hour, Duration: time.Minute}
-	ahead, c := lockout.New(p, store, clocktest.NewManual(start.AddDate(1, 0, 0))), clocktest.NewManual(start)
-	guard := lockout.New(p, store, c)
+	ahead, c := locking.New(p, store, clocktest.NewManual(start.AddDate(1, 0, 0))), clocktest.NewManual(start)
+	guard := locking.New(p, store, c)
 	for range 2 {
 		if _, err := ahead.Fail(t.Context(), key); err != nil {
 			t.Fatal(err)
@@ -110,7 +110,7 @@ func TestClockThatWasAhead(t *testing.T) {
 	}
 
 	must.Succeed(t, guard.Clear(t.Context(), key))
-	for _, g := range []*lockout.Guard{ahead, guard} {
+	for _, g := range []*locking.Guard{ahead, guard} {
 		if locked, err := g.Fail(t.Context(), key); err != nil || locked != (g == guard) {
 			t.Fatalf("locked %t, %v, want both failures to count together", locked, err)
 		}

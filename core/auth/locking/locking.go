@@ -1,4 +1,4 @@
-// Package lockout limits guessing. An attempt is made first and counted after it, and its result is
+// Package locking limits guessing. An attempt is made first and counted after it, and its result is
 // returned only once it is counted. Fail and Clear run one after the other for a subject, across
 // all instances. Once the count has reached the threshold, they refuse every attempt, right or
 // wrong, that is still running. So parallel guesses get no more results than the threshold, a right
@@ -6,7 +6,7 @@
 // up.
 //
 // The callers decide what is guessed and which audit events a failure causes.
-package lockout
+package locking
 
 import (
 	"context"

@@ -5,6 +5,17 @@ import (
 	"time"
 )
 
+// Lockout counts failed sign-ins of one subject: an e-mail address, whether or not it has an
+// account, or a device that has shown its token (contract ).
+type Lockout struct {
+	Failures    []time.Time // the times of the failures in the present window, in the order of counting
+	LockedUntil time.Time   // zero when not locked
+}
+
+// LockoutKey names the subject of a Lockout. It is a keyed hash or a UUID, so
+// that the store holds no address of people who have no account.
+type LockoutKey string
+
 // MaxLockoutThreshold is the greatest LockoutPolicy.Threshold. It is limited because the time of
 // each counted failure is stored.
 const MaxLockoutThreshold = 100
