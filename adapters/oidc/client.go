@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/internal/origin"
 	"github.com/tollgate-dev/tollgate/adapters/internal/tlsfiles"
+	"github.com/tollgate-dev/tollgate/adapters/internal/urlorigin"
 	"github.com/tollgate-dev/tollgate/plugins/sdk/publicdial"
 )
 
@@ -116,7 +116,7 @@ func (c Config) Validate() error {
 		return fmt.Errorf("GITHUB_OIDC_ISSUER: %q %w", c.GitHubIssuer, err)
 	}
 	if c.PublicURL != "" {
-		if _, err := origin.Of(c.PublicURL); err != nil {
+		if _, err := urlorigin.Of(c.PublicURL); err != nil {
 			return fmt.Errorf("PUBLIC_URL: %w", err)
 		}
 	}

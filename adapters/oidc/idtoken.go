@@ -24,7 +24,7 @@ import (
 	"github.com/google/wire"
 	"golang.org/x/time/rate"
 
-	"github.com/tollgate-dev/tollgate/adapters/internal/origin"
+	"github.com/tollgate-dev/tollgate/adapters/internal/urlorigin"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
@@ -259,7 +259,7 @@ func newVerifier(c Config, clk clock.Clock, timeout time.Duration) (*Verifier, e
 		return v, nil
 	}
 	var err error
-	if v.audience, err = origin.Of(c.PublicURL); err != nil {
+	if v.audience, err = urlorigin.Of(c.PublicURL); err != nil {
 		return nil, fmt.Errorf("PUBLIC_URL: %w", err)
 	}
 	client, err := newClient(c.CAFile, timeout)

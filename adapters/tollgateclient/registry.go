@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/tollgate-dev/tollgate/adapters/internal/origin"
+	"github.com/tollgate-dev/tollgate/adapters/internal/urlorigin"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -206,7 +206,7 @@ func (c *Client) ExchangeIDToken(ctx context.Context, method, idToken string) (s
 // Audience returns the audience of ID tokens for the service: the origin of its address. It returns
 // fault.Invalid if the address has no domain.
 func (c *Client) Audience() (string, error) {
-	audience, err := origin.Of(c.base.String())
+	audience, err := urlorigin.Of(c.base.String())
 	if err != nil {
 		return "", fault.Wrap(fault.Invalid, "the address of the service has no origin: "+err.Error(), err)
 	}

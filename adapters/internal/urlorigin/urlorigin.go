@@ -1,6 +1,6 @@
-// Package origin returns the origin of a URL. The service and its client use it for the audience of
+// Package urlorigin returns the origin of a URL. The service and its client use it for the audience of
 // ID tokens, which must be the same text on both sides.
-package origin
+package urlorigin
 
 import (
 	"errors"

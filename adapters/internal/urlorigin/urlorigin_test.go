@@ -1,9 +1,9 @@
-package origin_test
+package urlorigin_test
 
 import (
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/adapters/internal/origin"
+	"github.com/tollgate-dev/tollgate/adapters/internal/urlorigin"
 )
 
 func TestOf(t *testing.T) {
@@ -37,7 +37,7 @@ func TestOf(t *testing.T) {
 		"https://[fe80::1%25eth0]":             "",
 		"https://tools example.com":            "",
 	} {
-		got, err := origin.Of(given)
+		got, err := urlorigin.Of(given)
 		if got != want || (err == nil) != (want != "") {
 			t.Errorf("Of(%q) = %q, %v; want %q", given, got, err, want)
 		}
