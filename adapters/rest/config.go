@@ -9,14 +9,6 @@ import (
 	"time"
 )
 
-// The maximum sizes of a request in bytes (contract O-11).
-const (
-	MaxBody       = 1 << 20  // the body of a request with a server document
-	MaxRecordBody = 32 << 10 // the body of a request with a token, a comment or another record
-	MaxSecretBody = 16 << 10 // the body of a request that anybody may send to sign in, and of the like
-	maxHeader     = 16 << 10
-)
-
 // Config holds the settings of the API listener.
 type Config struct {
 	Host             string         `env:"HOST" envDefault:"0.0.0.0" desc:"address that the API listens on"`

@@ -7,7 +7,17 @@ import (
 	"crypto/rand"
 	"time"
 
+	"github.com/google/wire"
+
 	"github.com/tollgate-dev/tollgate/adapters/internal/pause"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
+)
+
+// Set provides the system's clock and randomness.
+var Set = wire.NewSet(
+	wire.InterfaceValue(new(clock.Clock), Clock{}), wire.InterfaceValue(new(clock.Waiter), Clock{}),
+	wire.InterfaceValue(new(secrets.Entropy), Entropy{}),
 )
 
 // Clock is the clock of the operating system.

@@ -1,6 +1,17 @@
 package registry
 
-import "time"
+import (
+	"slices"
+	"time"
+)
+
+// WinsName reports whether a person with the grants who publishes a server takes its name from a
+// mirror: one of them is to publish it, and is not over everything (contract C-72).
+func WinsName(grants []Grant, name Name) bool {
+	return slices.ContainsFunc(grants, func(g Grant) bool {
+		return g.Action == ActionPublish && !g.Pattern.IsEverything() && g.Pattern.Matches(name)
+	})
+}
 
 // Takeover is what ends of a mirrored server when it is published here (contract C-72).
 type Takeover struct {

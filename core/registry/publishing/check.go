@@ -104,3 +104,43 @@ func (p *Publisher) findPackages(ctx context.Context, doc registry.Document) []F
 	}
 	return all
 }
+
+// checkChangeable returns fault.Forbidden when a version is in quarantine, with the reason
+// (contract C-22), or when a mirror has the server, with its name (contract C-64). The transaction
+// checks this again; it is checked here too, because this error comes before those of the rules.
+// wins reports whether the caller wins the name over the mirror; nil if no caller does.
+func (p *Publisher) checkChangeable(ctx context.Context, t Target, wins func(registry.Name) (bool, error)) error {
+	name, version, err := t.nameAndVersion()
+	if err != nil {
+		return nil //nolint:nilerr // a bad name or version has its own error, which comes later
+	}
+	entries, err := p.ports.Quarantine.Entries(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := registry.CheckQuarantine(entries, version); err != nil {
+		return err
+	}
+	latest, err := p.ports.Reader.Latest(ctx, name, true)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return nil
+	case err != nil || latest.Origin == registry.Origin{}:
+		return err
+	case wins == nil:
+		return latest.Origin.Forbid(name)
+	}
+	if won, err := wins(name); won || err != nil {
+		return err
+	}
+	return latest.Origin.Forbid(name)
+}
+
+// winsName reports whether a caller who publishes a server takes its name from a mirror.
+func (p *Publisher) winsName(ctx context.Context, c authority.Caller, name registry.Name) (bool, error) {
+	if c.Publisher() != nil {
+		return false, nil
+	}
+	grants, err := p.grantsOf(ctx, c)
+	return registry.WinsName(grants, name), err
+}

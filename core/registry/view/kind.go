@@ -67,3 +67,11 @@ func (v View) Fields() audit.Details {
 		"access": audit.Text(v.Access), "people": audit.Texts(v.Members.People), "groups": audit.Texts(v.Members.Groups),
 	}
 }
+
+// Object returns the view for the audit log.
+func (v View) Object() audit.Object {
+	fields := v.Fields()
+	delete(fields, "name")
+	fields["managedBy"] = audit.Text(v.ManagedBy)
+	return audit.Object{Kind: Kind.Name, Key: string(v.Name), Fields: fields}
+}

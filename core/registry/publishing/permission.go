@@ -70,9 +70,9 @@ func statusPermission() permission {
 
 // requirePermission checks that the caller has a permission for the server. A person or a service
 // account needs one of the grants, within the scopes of its token, and a person then trust (contract
-// ); a publisher needs a policy, and no trust,
-// because that was given when the policy was made (contract P-15). For a name that no server can
-// have, a permission for any pattern is enough, so that the caller gets the error of the name.
+// ); a publisher needs a policy, and no trust, because that was given when the policy was
+// made (contract P-15). For a name that no server can have, a permission for any pattern is enough,
+// so that the caller gets the error of the name.
 func (p *Publisher) requirePermission(
 	ctx context.Context, c authority.Caller, serverName string, needed permission,
 ) error {
@@ -118,62 +118,6 @@ func requirePolicy(c authority.Caller, name registry.Name, bad bool, needed perm
 		return fault.Newf(fault.Forbidden, "no policy gives %s the action %s", proved.Subject, needed.policy)
 	}
 	return fault.Newf(fault.Forbidden, "no policy gives %s the action %s for %s", proved.Subject, needed.policy, name)
-}
-
-// checkReserved returns fault.Forbidden for the name of a server that no one may publish
-// (contract P-21).
-func (p *Publisher) checkReserved(serverName string) error {
-	name, bad := registry.ParseName(serverName) // the rules of documents refuse a bad name
-	for _, reserved := range p.config.Reserved {
-		if bad == nil && reserved.Matches(name) {
-			return fault.Newf(fault.Forbidden, "%s is in the reserved namespace %s, in which nobody may publish",
-				name, reserved)
-		}
-	}
-	return nil
-}
-
-// checkChangeable returns fault.Forbidden when a version is in quarantine, with the reason
-// (contract C-22), or when a mirror has the server, with its name (contract C-64). The transaction
-// checks this again; it is checked here too, because this error comes before those of the rules.
-// wins reports whether the caller wins the name over the mirror; nil if no caller does.
-func (p *Publisher) checkChangeable(ctx context.Context, t Target, wins func(registry.Name) (bool, error)) error {
-	name, version, err := t.nameAndVersion()
-	if err != nil {
-		return nil //nolint:nilerr // a bad name or version has its own error, which comes later
-	}
-	entries, err := p.ports.Quarantine.Entries(ctx, name)
-	if err != nil {
-		return err
-	}
-	if err := registry.CheckQuarantine(entries, version); err != nil {
-		return err
-	}
-	latest, err := p.ports.Reader.Latest(ctx, name, true)
-	switch {
-	case fault.Is(err, fault.NotFound):
-		return nil
-	case err != nil || latest.Origin == registry.Origin{}:
-		return err
-	case wins == nil:
-		return latest.Origin.Forbid(name)
-	}
-	if won, err := wins(name); won || err != nil {
-		return err
-	}
-	return latest.Origin.Forbid(name)
-}
-
-// winsName reports whether a caller who publishes a server takes its name from a mirror: a person
-// with a grant to publish it that is not over everything (contract C-72).
-func (p *Publisher) winsName(ctx context.Context, c authority.Caller, name registry.Name) (bool, error) {
-	if c.Publisher() != nil {
-		return false, nil
-	}
-	grants, err := p.grantsOf(ctx, c)
-	return slices.ContainsFunc(grants, func(g registry.Grant) bool {
-		return g.Action == registry.ActionPublish && !g.Pattern.IsEverything() && g.Pattern.Matches(name)
-	}), err
 }
 
 // grantsOf returns the grants of a person.
