@@ -36,7 +36,7 @@ type Pages struct {
 	connect   func(ctx context.Context, network, address string) (net.Conn, error)
 	transport *http.Transport
 	port      string
-	flight    flight
+	shared    sharedRead
 }
 
 // NewPages returns a source that connects to public addresses and to those of the settings. It
@@ -55,7 +55,7 @@ func pagesWithin(c Config, deadline time.Duration, port string) (*Pages, error) 
 		DialContext: p.dial, TLSClientConfig: security, TLSHandshakeTimeout: deadline,
 		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: maxPageHeader,
 	}
-	p.flight = flight{deadline: deadline, read: p.fetch}
+	p.shared.flight.Deadline, p.shared.read = deadline, p.fetch
 	return p, nil
 }
 
@@ -63,7 +63,7 @@ func pagesWithin(c Config, deadline time.Duration, port string) (*Pages, error) 
 // at fault: it has no address, none that the service connects to, or no page in the required form.
 // It returns fault.Unavailable after any other failure.
 func (p *Pages) Texts(ctx context.Context, d publisher.Domain) ([]string, error) {
-	texts, err := p.flight.join(ctx, d)
+	texts, err := p.shared.join(ctx, d)
 	if err == nil {
 		return texts, nil
 	}

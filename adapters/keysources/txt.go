@@ -24,7 +24,7 @@ const (
 // [github.com/tollgate-dev/tollgate/ports/domainkeys.Source].
 type TXT struct {
 	resolver *net.Resolver
-	flight   flight
+	shared   sharedRead
 }
 
 // NewTXT returns a source that calls the DNS server of the settings.
@@ -32,7 +32,7 @@ func NewTXT(c Config) *TXT { return txtWithin(c, txtDeadline, attemptTimeout) }
 
 func txtWithin(c Config, deadline, attempt time.Duration) *TXT {
 	t := &TXT{resolver: newResolver(c.Resolver, attempt)}
-	t.flight = flight{deadline: deadline, read: t.lookup}
+	t.shared.flight.Deadline, t.shared.read = deadline, t.lookup
 	return t
 }
 
@@ -40,7 +40,7 @@ func txtWithin(c Config, deadline, attempt time.Duration) *TXT {
 // It returns an empty list if the domain does not exist or has no TXT records, and
 // fault.Unavailable after any other failure.
 func (t *TXT) Texts(ctx context.Context, d publisher.Domain) ([]string, error) {
-	texts, err := t.flight.join(ctx, d)
+	texts, err := t.shared.join(ctx, d)
 	switch {
 	case err == nil:
 		return texts, nil

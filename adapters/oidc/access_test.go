@@ -8,8 +8,10 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/signed"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/identity"
+	"github.com/tollgate-dev/tollgate/ports/identity/identitytest"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
@@ -55,7 +57,7 @@ func TestAccessTokens(t *testing.T) {
 		"five parts":           good + ".x.y",
 		"a line end":           good[:len(good)-1] + "\n" + good[len(good)-1:],
 		"padding":              good + "=",
-		"longer than 16 KiB":   p.Sign(t, map[string]any{"x": strings.Repeat("x", maxToken)}),
+		"longer than 16 KiB":   p.Sign(t, map[string]any{"x": strings.Repeat("x", signed.MaxToken)}),
 		"no JSON":              parts[0] + "." + encode("x") + "." + parts[2],
 		"a critical header":    encode(`{"alg":"RS256","crit":["x"],"x":1}`) + "." + parts[1] + "." + parts[2],
 		"nothing":              "",
@@ -143,4 +145,15 @@ func TestKeysOfAccessTokens(t *testing.T) {
 			t.Errorf("%s: afterwards a token of a stranger: %v", name, err)
 		}
 	}
+}
+
+func TestAssertions(t *testing.T) {
+	identitytest.RunAssertions(t, func(t *testing.T) identitytest.AssertionSubject {
+		p := oidcissuer.StartProvider(t)
+		s, _, c := openProviders(p)
+		return identitytest.AssertionSubject{
+			Assertions: NewAssertions(s), Provider: c.Provider, Sign: p.Key().SignTyped,
+			Stranger: oidcissuer.NewKey(t, jose.RS256).SignTyped, Fail: func() { p.Fail(503) },
+		}
+	})
 }

@@ -5,25 +5,21 @@
 package oidc
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/google/wire"
 	"golang.org/x/time/rate"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/signed"
 	"github.com/tollgate-dev/tollgate/adapters/internal/urlorigin"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -80,7 +76,7 @@ func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // hasAudience reports whether aud is or contains a text (RFC 7519, section 4.1.3).
 func (t idToken) hasAudience(want string) bool {
-	switch aud := t.claims["aud"].(type) {
+	switch aud := t.Claims["aud"].(type) {
 	case string:
 		return aud == want
 	case []any:
@@ -100,7 +96,7 @@ func (t idToken) requireTime(name string) (time.Time, error) {
 // timeClaim returns a claim that is a time: seconds since 1970, of which a fraction is cut off (RFC
 // 7519, section 2).
 func (t idToken) timeClaim(name string) (at time.Time, present bool, err error) {
-	value, present := t.claims[name]
+	value, present := t.Claims[name]
 	if !present {
 		return time.Time{}, false, nil
 	}
@@ -112,89 +108,20 @@ func (t idToken) timeClaim(name string) (at time.Time, present bool, err error) 
 	return time.Unix(int64(math.Floor(seconds)), 0), true, nil
 }
 
-// maxToken is the maximum length of a token in bytes. Those of GitHub have about 2,000.
-const maxToken = 16 << 10
+// idToken is an ID token, or another token of an issuer. Nothing in it is verified.
+type idToken struct{ signed.Token }
 
-// idToken is an ID token in its parts: a JWT in compact form (RFC 7519, RFC 7515). Nothing in it is
-// verified.
-type idToken struct {
-	text      string
-	signed    string // the header and the payload as they were signed
-	algorithm string
-	keyID     string // empty if the token does not name its key
-	kind      string // the header typ; empty without one
-	payload   []byte
-	claims    map[string]any
-}
-
-// parseToken returns the parts of a token. It returns fault.Unauthenticated if the token is
-// malformed; the claims are set then if they could be read. The encoding must be exactly that of
-// RFC 7515: otherwise one token would have several texts, each of which could be used once.
+// parseToken returns the parts of a token. The errors are those of signed.Parse.
 func parseToken(text string) (idToken, error) {
-	if len(text) > maxToken {
-		return idToken{}, refusef("the token is longer than %d bytes", maxToken)
-	}
-	parts := strings.Split(text, ".")
-	if len(parts) != 3 {
-		return idToken{}, refusef("the token is not a signed JWT: it has %d parts, not 3", len(parts))
-	}
-	t := idToken{text: text, signed: parts[0] + "." + parts[1]}
-	var err error
-	if t.payload, t.claims, err = decodeObject(parts[1]); err != nil {
-		return idToken{}, refusef("the payload of the token %v", err)
-	}
-	_, header, err := decodeObject(parts[0])
-	if err != nil {
-		return t, refusef("the header of the token %v", err)
-	}
-	if _, err := decodePart(parts[2]); err != nil {
-		return t, refusef("the signature of the token %v", err)
-	}
-	t.algorithm, _ = header["alg"].(string) // a wrong type is refused as an unknown algorithm
-	if kind, named := header["typ"]; named {
-		if t.kind, _ = kind.(string); t.kind == "" {
-			t.kind = "unknown"
-		}
-	}
-	if kid, named := header["kid"]; named {
-		var isText bool
-		if t.keyID, isText = kid.(string); !isText {
-			return t, refusef("the header of the token has a kid that is not a text")
-		}
-	}
-	return t, nil
-}
-
-// decodeObject returns the bytes and the members of a part of a token. Its errors do not contain
-// anything of the token.
-func decodeObject(part string) (raw []byte, members map[string]any, err error) {
-	if raw, err = decodePart(part); err != nil {
-		return nil, nil, err
-	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	if err := d.Decode(&members); err != nil || members == nil {
-		return nil, nil, errors.New("is not a JSON object")
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, nil, errors.New("has more than one JSON object")
-	}
-	return raw, members, nil
-}
-
-func decodePart(part string) ([]byte, error) {
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(part)
-	if err != nil || strings.ContainsAny(part, "\r\n") { // the decoder skips line ends
-		return nil, errors.New("is not in base64url")
-	}
-	return raw, nil
+	t, err := signed.Parse(text)
+	return idToken{t}, err
 }
 
 // identity returns what the claims say. A claim that is neither a string, a number nor a boolean is
 // left out; a number keeps its digits.
 func (t idToken) identity() publisher.Identity {
-	claims := make(map[string]string, len(t.claims))
-	for name, value := range t.claims {
+	claims := make(map[string]string, len(t.Claims))
+	for name, value := range t.Claims {
 		switch v := value.(type) {
 		case string:
 			claims[name] = v
@@ -209,7 +136,7 @@ func (t idToken) identity() publisher.Identity {
 
 // textClaim returns a claim that is a text; empty if it is missing or something else.
 func (t idToken) textClaim(name string) string {
-	text, _ := t.claims[name].(string)
+	text, _ := t.Claims[name].(string)
 	return text
 }
 
@@ -219,7 +146,7 @@ func (t idToken) id() string {
 	if id := t.textClaim("jti"); id != "" {
 		return id
 	}
-	sum := sha256.Sum256([]byte(t.signed))
+	sum := sha256.Sum256([]byte(t.Signed))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -232,7 +159,7 @@ func refusef(format string, args ...any) error {
 var Set = wire.NewSet(New, wire.Bind(new(identity.Verifier), new(*Verifier)))
 
 // ProvidersSet provides the providers of company sign-in.
-var ProvidersSet = wire.NewSet(NewProviders, wire.Bind(new(identity.Providers), new(*Providers)), NewAccessTokens)
+var ProvidersSet = wire.NewSet(NewProviders, wire.Bind(new(identity.Providers), new(*Providers)), NewAccessTokens, NewAssertions)
 
 // maxWait is the maximum time for which one call waits for an issuer.
 const maxWait = 10 * time.Second
@@ -301,7 +228,7 @@ func (v *Verifier) Verify(
 	if err != nil {
 		return refused, err
 	}
-	signer, err := v.issuers[claimed.Issuer].verifySignature(ctx, t, claimed.Issuer, asymmetric())
+	signer, err := v.issuers[claimed.Issuer].verifySignature(ctx, t, claimed.Issuer, signed.Asymmetric())
 	if err == nil {
 		err = signer.checkAlgorithm(t, claimed.Issuer)
 	}
@@ -342,8 +269,8 @@ func checkIssuerClaim(issuer string, accepted []string) error {
 // verifySignature returns the key set that has signed the token. It returns fault.Unauthenticated if
 // the issuer has not signed it, and fault.Unavailable if its keys cannot be read.
 func (c *keyCache) verifySignature(ctx context.Context, t idToken, issuer string, accepted []string) (*keySet, error) {
-	if !slices.Contains(accepted, t.algorithm) {
-		return nil, refusef("the signature algorithm %q of the token is not accepted", registry.Clip(t.algorithm))
+	if !slices.Contains(accepted, t.Algorithm) {
+		return nil, refusef("the signature algorithm %q of the token is not accepted", registry.Clip(t.Algorithm))
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -351,16 +278,16 @@ func (c *keyCache) verifySignature(ctx context.Context, t idToken, issuer string
 	if err != nil {
 		return nil, errUnavailable(issuer, err)
 	}
-	if keys.hasSigned(ctx, t) {
+	if keys.keys.HaveSigned(ctx, t.Token) {
 		return keys, nil
 	}
-	if keys.hasKeyOf(t) {
+	if keys.keys.Have(t.Token) {
 		return nil, refusef("the signature of the token is not valid")
 	}
 	if keys, err = c.newerKeys(ctx, keys); err != nil { // the issuer may have a new key
 		return nil, errUnavailable(issuer, err)
 	}
-	if !keys.hasSigned(ctx, t) {
+	if !keys.keys.HaveSigned(ctx, t.Token) {
 		return nil, refusef("the token is not signed by a known key of issuer %s", issuer)
 	}
 	return keys, nil
@@ -369,8 +296,8 @@ func (c *keyCache) verifySignature(ctx context.Context, t idToken, issuer string
 // checkAlgorithm returns fault.Unauthenticated if the issuer does not sign ID tokens with the
 // algorithm of a token.
 func (k *keySet) checkAlgorithm(t idToken, issuer string) error {
-	if !slices.Contains(k.Algorithms, t.algorithm) {
-		return refusef("issuer %s does not sign ID tokens with the algorithm %s", issuer, t.algorithm)
+	if !slices.Contains(k.Algorithms, t.Algorithm) {
+		return refusef("issuer %s does not sign ID tokens with the algorithm %s", issuer, t.Algorithm)
 	}
 	return nil
 }

@@ -1,53 +1,35 @@
 package oidc
 
 import (
-	"bytes"
 	"context"
-	"crypto"
-	"crypto/ecdsa"
-	"crypto/ed25519"
-	"crypto/rsa"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
-	"github.com/go-jose/go-jose/v4"
 	"golang.org/x/time/rate"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/signed"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 )
-
-// asymmetric returns the algorithms of signatures that this service accepts: those in which only
-// the issuer can sign.
-func asymmetric() []string {
-	return []string{
-		oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512,
-		oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA,
-	}
-}
 
 // keySet is what an issuer has published at one time. It does not change.
 type keySet struct {
 	discovery
 
-	keys   []jose.JSONWebKey
+	keys   signed.Keys
 	life   time.Duration // after which the keys are read again
 	readAt time.Time
 }
 
 // discovery is what the discovery document of an issuer says.
 type discovery struct {
-	Algorithms []string `json:"id_token_signing_alg_values_supported"` // a subset of asymmetric
+	Algorithms []string `json:"id_token_signing_alg_values_supported"` // a subset of signed.Asymmetric
 	KeysURL    string   `json:"jwks_uri"`
 
 	// For company sign-in only.
@@ -80,7 +62,7 @@ func discover(ctx context.Context, client *http.Client, issuer string) (*discove
 	if err := checkEndpoint("jwks_uri", document.KeysURL, issuer); err != nil {
 		return nil, err
 	}
-	document.Algorithms = slices.DeleteFunc(asymmetric(), func(a string) bool {
+	document.Algorithms = slices.DeleteFunc(signed.Asymmetric(), func(a string) bool {
 		return !slices.Contains(document.Algorithms, a)
 	})
 	if len(document.Algorithms) == 0 {
@@ -96,23 +78,11 @@ func fetchKeys(ctx context.Context, client *http.Client, document *discovery) (*
 	if err != nil {
 		return nil, fmt.Errorf("read the keys: %w", err)
 	}
-	found.life = lifeOf(header)
-	if found.keys, err = parseKeys(text); err != nil {
+	found.life = signed.Life(header, keyLife, minKeyLife, maxKeyLife)
+	if found.keys, err = signed.ParseKeys(text); err != nil {
 		return nil, fmt.Errorf("read the keys: %w", err)
 	}
 	return found, nil
-}
-
-var maxAgeForm = regexp.MustCompile(`(?:^|[ ,])max-age="?([0-9]{1,9})`)
-
-// lifeOf returns how long keys with a header are good: from 5 minutes to 24 hours.
-func lifeOf(h http.Header) time.Duration {
-	age := maxAgeForm.FindStringSubmatch(strings.ToLower(h.Get("Cache-Control")))
-	if age == nil {
-		return keyLife
-	}
-	seconds, _ := strconv.Atoi(age[1]) // the form has digits only
-	return min(max(time.Duration(seconds)*time.Second, minKeyLife), maxKeyLife)
 }
 
 // checkEndpoint returns an error if an issuer has an endpoint that is less safe than its discovery
@@ -150,47 +120,6 @@ func fetchDocument(ctx context.Context, client *http.Client, address string) ([]
 func isTransport(err error) bool {
 	var failed *url.Error
 	return errors.As(err, &failed)
-}
-
-// parseKeys returns the public keys of a key set (RFC 7517). A key that cannot be used does not
-// hinder the others (section 5).
-func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
-	var set struct {
-		Keys []json.RawMessage `json:"keys"`
-	}
-	if err := json.Unmarshal(text, &set); err != nil || set.Keys == nil {
-		return nil, errors.New("the document is not a JSON Web Key Set")
-	}
-	var usable []jose.JSONWebKey
-	for _, member := range set.Keys {
-		var key jose.JSONWebKey
-		if err := key.UnmarshalJSON(member); err != nil || key.Use == "enc" {
-			continue
-		}
-		switch key.Key.(type) {
-		case *rsa.PublicKey, *ecdsa.PublicKey, ed25519.PublicKey:
-			usable = append(usable, key)
-		}
-	}
-	return usable, nil
-}
-
-// hasKeyOf reports whether the set has the key that a token names. A token that names no key may be
-// signed by a key that the set does not have.
-func (k *keySet) hasKeyOf(t idToken) bool {
-	return t.keyID != "" && slices.ContainsFunc(k.keys, func(key jose.JSONWebKey) bool { return key.KeyID == t.keyID })
-}
-
-// hasSigned reports whether a key of the set has signed a token.
-func (k *keySet) hasSigned(ctx context.Context, t idToken) bool {
-	var candidates []crypto.PublicKey
-	for _, key := range k.keys {
-		if (t.keyID == "" || key.KeyID == t.keyID) && (key.Algorithm == "" || key.Algorithm == t.algorithm) {
-			candidates = append(candidates, key.Key)
-		}
-	}
-	payload, err := (&oidc.StaticKeySet{PublicKeys: candidates}).VerifySignature(ctx, t.text)
-	return err == nil && bytes.Equal(payload, t.payload)
 }
 
 const (

@@ -209,7 +209,7 @@ func (s *Providers) VerifyLogout(ctx context.Context, c *company.Provider, token
 		return nil, err
 	}
 	t, err := parseToken(token)
-	if kind := strings.ToLower(t.kind); err == nil && kind != "" && kind != "jwt" && kind != "logout+jwt" {
+	if kind := strings.ToLower(t.Kind); err == nil && kind != "" && kind != "jwt" && kind != "logout+jwt" {
 		return nil, company.Reject("type", "the token is of another type")
 	}
 	return p.verify(ctx, token)
@@ -218,18 +218,30 @@ func (s *Providers) VerifyLogout(ctx context.Context, c *company.Provider, token
 // NewAccessTokens returns what verifies the access tokens of the providers.
 func NewAccessTokens(p *Providers) identity.AccessTokens { return p }
 
+// NewAssertions returns what verifies the assertions of the providers.
+func NewAssertions(p *Providers) identity.Assertions { return p }
+
 // ReadAccess implements [identity.AccessTokens]. Besides the type of RFC 9068, section 2.1, it accepts
 // that of tokens in the form of a provider.
 func (s *Providers) ReadAccess(token string) ([]byte, error) {
+	return readTyped(token, "", "jwt", "at+jwt")
+}
+
+// ReadAssertion implements [identity.Assertions].
+func (s *Providers) ReadAssertion(token string) ([]byte, error) {
+	return readTyped(token, "oauth-id-jag+jwt")
+}
+
+// readTyped returns the payload of a token of one of some types. Nothing of it is verified.
+func readTyped(token string, types ...string) ([]byte, error) {
 	t, err := parseToken(token)
 	if err != nil {
 		return nil, company.Reject("malformed", fault.PublicMessage(err))
 	}
-	switch strings.TrimPrefix(strings.ToLower(t.kind), "application/") {
-	case "", "jwt", "at+jwt":
-		return t.payload, nil
+	if !slices.Contains(types, strings.TrimPrefix(strings.ToLower(t.Kind), "application/")) {
+		return nil, company.Reject("type", "the token is of another type")
 	}
-	return nil, company.Reject("type", "the token is of another type")
+	return t.Payload, nil
 }
 
 // VerifyAccess implements [identity.AccessTokens].
@@ -240,6 +252,14 @@ func (s *Providers) VerifyAccess(ctx context.Context, c *company.Provider, token
 		_, _, err = p.verifyBy(ctx, token)
 	}
 	return err
+}
+
+// VerifyAssertion implements [identity.Assertions].
+func (s *Providers) VerifyAssertion(ctx context.Context, c *company.Provider, token string) error {
+	if _, err := s.ReadAssertion(token); err != nil {
+		return err
+	}
+	return s.VerifyAccess(ctx, c, token)
 }
 
 // refusalOf returns the error for one of the token endpoint, without what the provider says.
@@ -289,7 +309,7 @@ func (p *provider) verify(ctx context.Context, text string) ([]byte, error) {
 	if err == nil {
 		err = errSignature(signer.checkAlgorithm(t, p.issuer))
 	}
-	return t.payload, err
+	return t.Payload, err
 }
 
 // verifyBy returns a token that the provider has signed, and its keys.

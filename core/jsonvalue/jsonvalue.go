@@ -6,6 +6,7 @@ package jsonvalue
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -135,4 +136,24 @@ func Parse(text []byte) (Value, error) {
 	}
 	r := NewReader(first)
 	return r.value(true)
+}
+
+// ParseObject reads a text that is one object, with each number as Exact. It returns an error for
+// anything else, and for an object in it that has a member twice, of which readers may take either.
+func ParseObject(text []byte) (Object, error) {
+	if !json.Valid(text) {
+		return nil, errors.New("it is not JSON")
+	}
+	r := NewReader(text)
+	value, err := r.value(true)
+	object, ok := value.(Object)
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return nil, errors.New("it is not a JSON object")
+	case r.twice != "":
+		return nil, fmt.Errorf("it has %.60q twice in one object", r.twice)
+	}
+	return object, nil
 }

@@ -79,3 +79,22 @@ func TestParse(t *testing.T) {
 		}
 	}
 }
+
+// TestParseObject checks that a text is one object without a member that is there twice, however it is
+// spelled and wherever it is.
+func TestParseObject(t *testing.T) {
+	got, err := jsonvalue.ParseObject([]byte(` {"a":{"b":1.0,"B":[{"b":2}]},"b":null} `))
+	want := jsonvalue.Object{
+		"a": jsonvalue.Object{"b": jsonvalue.Exact("1.0"), "B": jsonvalue.List{jsonvalue.Object{"b": jsonvalue.Exact("2")}}}, "b": nil,
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, %v", got, err)
+	}
+	for _, text := range []string{
+		``, `null`, `[]`, `"a"`, `7`, `{}{}`, `{} x`, `{"a":1,"a":1}`, `{"a":1,"\u0061":2}`, `{"a":[{"b":1,"b":null}]}`, `{"":1,"":2}`,
+	} {
+		if got, err := jsonvalue.ParseObject([]byte(text)); err == nil {
+			t.Errorf("%s is %v", text, got)
+		}
+	}
+}

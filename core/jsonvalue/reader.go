@@ -1,6 +1,7 @@
 package jsonvalue
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"unicode/utf8"
@@ -9,8 +10,9 @@ import (
 // Reader reads the parts of a text whose syntax was checked, for code that makes values of its own
 // of them. Reading with the decoder of encoding/json costs three times as much.
 type Reader struct {
-	text []byte
-	at   int
+	text  []byte
+	at    int
+	twice string // a member that an object of value has twice; empty without one
 }
 
 // NewReader returns a reader of a text, which must be one JSON value.
@@ -130,6 +132,9 @@ func (r *Reader) object(exact bool) (Value, error) {
 		value, err := r.value(exact)
 		if err != nil {
 			return nil, err
+		}
+		if _, there := object[name]; there {
+			r.twice = cmp.Or(name, "an empty name")
 		}
 		object[name] = value
 	}

@@ -78,6 +78,18 @@ type AccessTokens interface {
 	VerifyAccess(ctx context.Context, p *company.Provider, token string) error
 }
 
+// Assertions verifies assertions of identity (ID-JAG) of the providers of company sign-in. It is safe for
+// concurrent use.
+type Assertions interface {
+	// ReadAssertion returns the payload of an assertion of which nothing is verified. It returns
+	// fault.Unauthenticated, with the reason as its code, for one that is malformed, longer than 16 KiB, or
+	// of another type than oauth-id-jag+jwt.
+	ReadAssertion(token string) (payload []byte, err error)
+	// VerifyAssertion returns fault.Unauthenticated, with the reason as its code, unless the provider has
+	// signed an assertion of ReadAssertion, and fault.Unavailable if the keys of the provider cannot be read.
+	VerifyAssertion(ctx context.Context, p *company.Provider, token string) error
+}
+
 // Providers talks to the providers of company sign-in. It is safe for concurrent use. All methods
 // return fault.Unavailable if the provider does not answer in time, answers with a status of 429, or 500 or
 // higher, cannot be read, or, with code company.CodeClient, if it refuses the client.

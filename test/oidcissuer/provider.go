@@ -135,7 +135,7 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (p *Provider) discovery() map[string]any {
 	all := p.Discovery()
 	all["authorization_endpoint"], all["token_endpoint"] = p.URL+AuthorizePath, p.URL+TokenPath
-	all["userinfo_endpoint"] = p.URL + UserinfoPath
+	all["userinfo_endpoint"], all["code_challenge_methods_supported"] = p.URL+UserinfoPath, []string{"S256"}
 	if p.behave.Announce {
 		all["authorization_response_iss_parameter_supported"] = true
 	}
