@@ -24,8 +24,10 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/tokenapi"
 	"github.com/tollgate-dev/tollgate/adapters/statsd"
 	"github.com/tollgate-dev/tollgate/core/access/deciding"
+	"github.com/tollgate-dev/tollgate/core/auth/authorizing"
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/auth/joining"
 	"github.com/tollgate-dev/tollgate/core/auth/learning"
@@ -102,6 +104,8 @@ type apiParts struct {
 	Health     *rest.Health
 	Methods    *methodsapi.API
 	Decisions  *decideapi.API
+	OAuth      *tokenapi.API
+	OAuthOn    authorizing.Config
 	Throttle   throttle.Throttle
 	Clock      clock.Clock
 	Waiter     clock.Waiter
@@ -249,6 +253,9 @@ func (a apiParts) running(parts settings.Parts) []rest.Part {
 	}
 	if parts.Auth && parts.Registry {
 		list = append(list, decideapi.NewWeb(a.Decisions, rest.Address))
+	}
+	if parts.Auth && parts.Registry && a.OAuthOn.On {
+		list = append(list, a.OAuth)
 	}
 	if parts.Methods {
 		list = append(list, a.Methods)

@@ -6,6 +6,7 @@ import (
 	"github.com/google/wire"
 	"github.com/sirupsen/logrus"
 
+	"github.com/tollgate-dev/tollgate/adapters/clientdocs"
 	"github.com/tollgate-dev/tollgate/adapters/debugapi"
 	"github.com/tollgate-dev/tollgate/adapters/decideapi"
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
@@ -30,6 +31,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/account"
+	consoleauthorizing "github.com/tollgate-dev/tollgate/adapters/rest/console/authorizing"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/catalogue"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/operating"
 	consolepublishing "github.com/tollgate-dev/tollgate/adapters/rest/console/publishing"
@@ -40,6 +42,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/overview"
 	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/tokenapi"
 	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/adapters/webauthn"
 	"github.com/tollgate-dev/tollgate/adapters/webhook"
@@ -47,6 +50,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/access/ruling"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
+	"github.com/tollgate-dev/tollgate/core/auth/authorizing"
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
@@ -57,6 +61,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/pairing"
 	"github.com/tollgate-dev/tollgate/core/auth/passkeys"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
+	"github.com/tollgate-dev/tollgate/core/auth/registering"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
@@ -103,24 +108,25 @@ import (
 // Embedded is the default. Settings that name a server make production the default (package
 // settings).
 var serviceSet = wire.NewSet(
-	settingsSet,  // the settings of each part
-	system.Set,   // clock and randomness of the operating system
-	metricsSet,   // metrics, and the decorators that count what use cases and stores do
-	recordsSet,   // accounts, sessions, servers, methods and the rest, in one database
-	rateLimitSet, // rate limit decisions, their rules, counters and statistics
-	throttleSet,  // the limits of the API itself
-	authSet,      // sign-in, step-up, devices, credentials and the audit log
-	noticesSet,   // one-time codes and notices, delivered by plugins
-	registrySet,  // publishing and browsing of servers
-	publisherSet, // publishing without a person: proofs and policies
-	reviewSet,    // review before listing
-	curationSet,  // what an organisation hides
-	deliverySet,  // events and their delivery to webhooks
-	mirrorSet,    // reads of other registries
-	methodsSet,   // the methods listing
-	consoleSet,   // the pages for people
-	adminSet,     // administration by API
-	retentionSet, // the removal of old records
+	settingsSet,      // the settings of each part
+	system.Set,       // clock and randomness of the operating system
+	metricsSet,       // metrics, and the decorators that count what use cases and stores do
+	recordsSet,       // accounts, sessions, servers, methods and the rest, in one database
+	rateLimitSet,     // rate limit decisions, their rules, counters and statistics
+	throttleSet,      // the limits of the API itself
+	authSet,          // sign-in, step-up, devices, credentials and the audit log
+	authorizationSet, // tokens for approved tool servers
+	noticesSet,       // one-time codes and notices, delivered by plugins
+	registrySet,      // publishing and browsing of servers
+	publisherSet,     // publishing without a person: proofs and policies
+	reviewSet,        // review before listing
+	curationSet,      // what an organisation hides
+	deliverySet,      // events and their delivery to webhooks
+	mirrorSet,        // reads of other registries
+	methodsSet,       // the methods listing
+	consoleSet,       // the pages for people
+	adminSet,         // administration by API
+	retentionSet,     // the removal of old records
 
 	wire.Struct(new(rateLimitParts), "*"), wire.Struct(new(apiParts), "*"), newService,
 )
@@ -130,7 +136,7 @@ var settingsSet = wire.NewSet(
 	wire.FieldsOf(new(settings.Settings),
 		"Service", "Tracing", "REST", "Answers", "Bodies", "ReadCache", "Serving", "Methods", "Servers", "DomainKeys", "IDTokens",
 		"Publishing", "Mirroring", "Reading", "WriteTrust", "Delegating", "Recheck", "Access", "Proxies", "Deliveries", "Receivers", "Console", "Administration",
-		"SignIn", "People", "Companies", "Passkeys", "StepUp", "Credentials", "Cookies", "Couriers", "Retention", "Decide", "Rules", "Statistics",
+		"SignIn", "People", "Companies", "OAuth", "ClientDocuments", "Passkeys", "StepUp", "Credentials", "Cookies", "Couriers", "Retention", "Decide", "Rules", "Statistics",
 		"Places", "IPLists", "Passwords", "Tokens", "Plugins", "Brand", "Records", "Valkey",
 		"PerSecond", "Memcached", "Memory", "RateLimit", "Record", "RuleFiles", "RuleServer", "RateLimitAPI", "Debug",
 		"Prometheus", "Statsd"),
@@ -156,6 +162,31 @@ var authSet = wire.NewSet(
 	pairing.New, wire.Struct(new(pairing.Ports), "*"),
 	maxmind.Set, iplists.Set, // where an address is, and whether it is on a list
 )
+
+// authorizationSet provides the authorization server and its API.
+var authorizationSet = wire.NewSet(
+	authorizing.New, wire.Struct(new(authorizing.Ports), "*"), newAdmit, newIssued,
+	wire.Struct(new(access.IssuedPorts), "Families", "Clients", "Resources", "Accounts", "Clock", "Changes"),
+	inprocess.NewGate, wire.Struct(new(inprocess.GatePorts), "*"), newTokenAPI, clientdocs.New,
+)
+
+// newAdmit returns what admits the people of assertions of companies.
+func newAdmit(s *federating.Service) authorizing.Admit { return s.AdmitAsserted }
+
+// newIssued returns what tokens of the authorization server came of; nil while it is off.
+func newIssued(c authorizing.Config, p access.IssuedPorts) *access.Issued {
+	if !c.On {
+		return nil
+	}
+	p.Issuer, p.AllListed = c.Issuer, c.AllListed
+	return access.NewIssued(p)
+}
+
+func newTokenAPI(c authorizing.Config, s *authorizing.Service, who authority.Authority) *tokenapi.API {
+	return tokenapi.New(tokenapi.UseCases{
+		Token: s.Token, Revoke: s.Revoke, Introspect: s.Introspect, Metadata: s.Metadata, Authority: who, Issuer: c.Issuer,
+	})
+}
 
 // noticesSet provides the plugins and what they deliver.
 var noticesSet = wire.NewSet(
@@ -239,9 +270,9 @@ var methodsSet = wire.NewSet(methodsapi.New, newUsageCounter)
 
 // consoleSet provides the pages of the console and the use cases that they call.
 var consoleSet = wire.NewSet(
-	newConsole, newPublicURL, wire.Struct(new(console.AuthPorts), "*"),
+	newConsole, newPublicURL, wire.Struct(new(console.AuthPorts), "Site", "SignIn", "Account", "Publishing", "Reviewing", "Operating"),
 	wire.Struct(new(console.Ports), "Servers", "Finder", "Hidden", "Views", "Public", "Reading"), wire.Struct(new(site.Ports), "*"),
-	wire.Struct(new(account.Ports), "*"),
+	wire.Struct(new(account.Ports), "SignIn", "Devices", "Credentials", "Trail", "Tokens", "Companies", "Passkeys", "Access"),
 	wire.Struct(new(consolesignin.Ports), "StepUp", "Joining", "Trail", "Companies", "Passkeys", "Pairing"),
 	wire.Struct(new(consolepublishing.Ports), "Reviews", "Reader", "Own", "Hidden", "Policies", "Requests"),
 	requesting.New, wire.Struct(new(requesting.Ports), "*"), registryjson.NewDocuments,
@@ -278,7 +309,8 @@ var stateSet = wire.NewSet(
 // providerSet provides what the service and operator commands do with providers of company sign-in.
 var providerSet = wire.NewSet(
 	federating.NewProviders, wire.Struct(new(federating.ProviderPorts), "*"), oidc.ProvidersSet, inprocess.NewKinds,
-	ruling.New, wire.Struct(new(ruling.Ports), "*"),
+	ruling.New, wire.Struct(new(ruling.Ports), "*"), registering.NewClients, registering.NewResources,
+	wire.Struct(new(registering.Ports), "Transactions", "Clients", "Resources", "Recorder", "Entropy"),
 )
 
 // peopleSet provides what the service and operator commands do with accounts.
@@ -324,9 +356,13 @@ func newMail(c stepup.Couriers) people.Mail { return people.Mail{Courier: c.Emai
 //nolint:revive // Wire gives each of them
 func newConsole(
 	parts settings.Parts, all console.Ports, p console.AuthPorts, s *prometheus.SignIn, w *prometheus.Publisher,
-	brand couriersettings.Brand, build registryapi.Build,
+	brand couriersettings.Brand, build registryapi.Build, o authorizing.Config, server *authorizing.Service,
 ) *console.Console {
 	all.Brand = site.Brand{Product: brand.Name, Version: build.Version}
+	if o.On {
+		p.Authorizing = consoleauthorizing.Ports{Begin: server.Begin, Continue: server.Continue, Decide: server.Decide}
+		p.Account.Applications = account.Applications{List: server.Applications, Remove: server.Remove}
+	}
 	if parts.Auth {
 		p.SignIn.SignIn, p.Publishing.Writer = s, w
 		all.Auth = &p
@@ -382,8 +418,14 @@ type registryAPIPorts struct {
 }
 
 // newResource returns what OAuth clients learn of the registry.
-func newResource(c oidc.Config, b couriersettings.Brand, p decideapi.Config) registryapi.Resource {
-	return registryapi.Resource{URL: c.PublicURL, Name: b.Name, Servers: c.AuthorizationServers, Decides: p.On}
+func newResource(
+	c oidc.Config, b couriersettings.Brand, p decideapi.Config, o authorizing.Config, i *access.Issued,
+) registryapi.Resource {
+	r := registryapi.Resource{URL: c.PublicURL, Name: b.Name, Servers: c.AuthorizationServers, Decides: p.On}
+	if i != nil {
+		r.Issuer, r.Find = o.Issuer, i.FindResource
+	}
+	return r
 }
 
 func newRegistryAPI(c registryapi.Config, p registryAPIPorts) (*registryapi.API, func()) {

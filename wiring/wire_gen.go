@@ -9,6 +9,7 @@ package wiring
 import (
 	"context"
 	"github.com/sirupsen/logrus"
+	"github.com/tollgate-dev/tollgate/adapters/clientdocs"
 	"github.com/tollgate-dev/tollgate/adapters/debugapi"
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/iplists"
@@ -51,6 +52,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/access/ruling"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
+	"github.com/tollgate-dev/tollgate/core/auth/authorizing"
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
@@ -62,6 +64,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/pairing"
 	"github.com/tollgate-dev/tollgate/core/auth/passkeys"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
+	"github.com/tollgate-dev/tollgate/core/auth/registering"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
@@ -290,13 +293,26 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	apiTokens := stores.APITokens
 	changes := authrecords.NewChanges(db)
-	checker := access.NewChecker(issuer, sessions, cache, apiTokens, clock, changes)
+	authorizingConfig := s.OAuth
+	families := stores.Families
+	managementStore := kindrecords.NewClients(db)
+	store2 := kindrecords.NewResources(db)
+	accounts := stores.Accounts
+	issuedPorts := access.IssuedPorts{
+		Families:  families,
+		Clients:   managementStore,
+		Resources: store2,
+		Accounts:  accounts,
+		Clock:     clock,
+		Changes:   changes,
+	}
+	issued := newIssued(authorizingConfig, issuedPorts)
+	checker := access.NewChecker(issuer, sessions, cache, apiTokens, clock, changes, issued)
 	oidcConfig := s.IDTokens
 	providers := oidc.NewProviders(oidcConfig, clock)
 	accessTokens := oidc.NewAccessTokens(providers)
 	authstoreProviders := stores.Providers
 	identities := stores.Identities
-	accounts := stores.Accounts
 	foreignPorts := foreign.Ports{
 		Verifier:   accessTokens,
 		Providers:  authstoreProviders,
@@ -310,7 +326,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	authority := inprocess.NewAuthority(checker, foreignTokens, v)
 	brand := s.Brand
 	decideapiConfig := s.Proxies
-	resource := newResource(oidcConfig, brand, decideapiConfig)
+	resource := newResource(oidcConfig, brand, decideapiConfig, authorizingConfig, issued)
 	permitConfig := s.Delegating
 	audit := prometheus.NewAudit(registerers)
 	runner := countTransactions(db, audit)
@@ -1008,6 +1024,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Tokens:       apiTokens,
 		Links:        links,
 		Pending:      pendingLogins,
+		Families:     families,
 		Transactions: runner,
 		Grants:       granter,
 		Remote:       providers,
@@ -1069,7 +1086,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	authapiAPI := authapi.New(useCases)
 	decidingConfig := s.Access
-	managementStore := kindrecords.NewRules(db)
+	store3 := kindrecords.NewRules(db)
 	servers := registryrecordsStores.Listings
 	memberPorts := inprocess.MemberPorts{
 		Accounts: accounts,
@@ -1083,20 +1100,22 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Changes:  changes,
 	}
 	members := inprocess.NewMembers(memberPorts)
+	resources := inprocess.NewResources(issued)
 	count := countDecisions(registerers)
 	decidingLog := newCallLog(log)
 	decidingPorts := deciding.Ports{
-		Rules:    managementStore,
-		Servers:  servers,
-		Members:  members,
-		Changes:  registrystoreChanges,
-		Recorder: trail,
-		Reporter: reporter,
-		Count:    count,
-		Log:      decidingLog,
-		Clock:    clock,
-		Waiter:   waiter,
-		Entropy:  entropy,
+		Rules:     store3,
+		Servers:   servers,
+		Members:   members,
+		Resources: resources,
+		Changes:   registrystoreChanges,
+		Recorder:  trail,
+		Reporter:  reporter,
+		Count:     count,
+		Log:       decidingLog,
+		Clock:     clock,
+		Waiter:    waiter,
+		Entropy:   entropy,
 	}
 	decidingService := deciding.New(decidingConfig, decidingPorts)
 	publicURL := newPublicURL(oidcConfig)
@@ -1204,6 +1223,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Passkeys:     authstorePasskeys,
 		Logins:       logins,
 		Sessions:     sessions,
+		Families:     families,
 		Transactions: runner,
 		Grants:       granter,
 		Remote:       providers,
@@ -1215,7 +1235,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	federatingProviders := federating.NewProviders(providerPorts)
 	rulingPorts := ruling.Ports{
 		Transactions: runner,
-		Rules:        managementStore,
+		Rules:        store3,
 		Recorder:     trail,
 	}
 	v2 := ruling.New(rulingPorts)
@@ -1226,7 +1246,16 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Clock:        clock,
 	}
 	delegatingServices := delegating.NewServices(permitConfig, servicePorts)
-	kinds := inprocess.NewKinds(federatingProviders, v2, viewingOperator, operator, delegatingServices)
+	registeringPorts := registering.Ports{
+		Transactions: runner,
+		Clients:      managementStore,
+		Resources:    store2,
+		Recorder:     trail,
+		Entropy:      entropy,
+	}
+	v3 := registering.NewClients(registeringPorts)
+	v4 := registering.NewResources(registeringPorts)
+	kinds := inprocess.NewKinds(federatingProviders, v2, viewingOperator, operator, delegatingServices, v3, v4, authorizingConfig)
 	declaringPorts := declaring.Ports{
 		Transactions: runner,
 		States:       appliedStates,
@@ -1293,7 +1322,68 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Reviewing:  ports4,
 		Operating:  operatingPorts,
 	}
-	consoleConsole := newConsole(parts, consolePorts, authPorts, signIn, prometheusPublisher, brand, b)
+	requests := stores.Requests
+	secrets := stores.Secrets
+	consents := stores.Consents
+	sightings := stores.Sightings
+	inprocessGatePorts := inprocess.GatePorts{
+		Decisions: decidingService,
+		Servers:   serverReader,
+		Reviews:   reviews,
+		Clock:     clock,
+		Changes:   changes,
+	}
+	authorizationGate := inprocess.NewGate(inprocessGatePorts)
+	clientdocsConfig := s.ClientDocuments
+	authorizationDocuments := clientdocs.New(clientdocsConfig, clock)
+	assertions := oidc.NewAssertions(providers)
+	admit := newAdmit(federatingService)
+	authorizingPorts := authorizing.Ports{
+		Clients:      managementStore,
+		Resources:    store2,
+		Requests:     requests,
+		Families:     families,
+		Secrets:      secrets,
+		Consents:     consents,
+		Sightings:    sightings,
+		Accounts:     accounts,
+		Sessions:     sessions,
+		Identities:   identities,
+		Providers:    authstoreProviders,
+		Changes:      changes,
+		Transactions: runner,
+		Gate:         authorizationGate,
+		Documents:    authorizationDocuments,
+		Assertions:   assertions,
+		Admit:        admit,
+		Signer:       issuer,
+		Verifier:     issuer,
+		Throttle:     throttle,
+		Used:         singleuseStore,
+		Trail:        trail,
+		Clock:        clock,
+		Entropy:      entropy,
+		Root:         rootSecret,
+	}
+	authorizingService, err := authorizing.New(authorizingConfig, authorizingPorts)
+	if err != nil {
+		cleanup14()
+		cleanup13()
+		cleanup12()
+		cleanup11()
+		cleanup10()
+		cleanup9()
+		cleanup8()
+		cleanup7()
+		cleanup6()
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	consoleConsole := newConsole(parts, consolePorts, authPorts, signIn, prometheusPublisher, brand, b, authorizingConfig, authorizingService)
 	settingsConsole := s.Console
 	methods := methodrecords.NewMethods(db)
 	managePorts := manage.Ports{
@@ -1336,6 +1426,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	counter := newUsageCounter(ownStore, clock, decideConfig)
 	methodsapiAPI := methodsapi.New(methodsapiConfig, methods, counter, clock, log)
 	decideapiAPI := newDecisions(decideapiConfig, authority, decidingService, log)
+	tokenapiAPI := newTokenAPI(authorizingConfig, authorizingService, authority)
 	retentionConfig := s.Retention
 	sessionRetention := stores.SessionRetention
 	apiTokenExpiry := stores.APITokenExpiry
@@ -1351,6 +1442,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Devices:       authstoreDevices,
 		Counts:        historyCounts,
 		Tokens:        apiTokenExpiry,
+		Requests:      requests,
+		Families:      families,
+		Consents:      consents,
 	}
 	sweeper := retention.New(retentionConfig, retentionPorts, clock)
 	retentionRunnerPorts := retention.RunnerPorts{
@@ -1402,6 +1496,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Health:     health,
 		Methods:    methodsapiAPI,
 		Decisions:  decideapiAPI,
+		OAuth:      tokenapiAPI,
+		OAuthOn:    authorizingConfig,
 		Throttle:   throttle,
 		Clock:      clock,
 		Waiter:     waiter,
@@ -1879,6 +1975,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	identities := authrecordsStores.Identities
 	authstorePasskeys := authrecordsStores.Passkeys
 	logins := authrecordsStores.Logins
+	families := authrecordsStores.Families
 	oidcConfig := s.IDTokens
 	oidcProviders := oidc.NewProviders(oidcConfig, clock)
 	providerPorts := federating.ProviderPorts{
@@ -1887,6 +1984,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Passkeys:     authstorePasskeys,
 		Logins:       logins,
 		Sessions:     sessions,
+		Families:     families,
 		Transactions: runner,
 		Grants:       granter,
 		Remote:       oidcProviders,
@@ -1903,7 +2001,19 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Recorder:     trail,
 	}
 	v := ruling.New(rulingPorts)
-	kinds := inprocess.NewKinds(federatingProviders, v, viewingOperator, mirroringOperator, delegatingServices)
+	managementStore := kindrecords.NewClients(db)
+	store2 := kindrecords.NewResources(db)
+	registeringPorts := registering.Ports{
+		Transactions: runner,
+		Clients:      managementStore,
+		Resources:    store2,
+		Recorder:     trail,
+		Entropy:      entropy,
+	}
+	v2 := registering.NewClients(registeringPorts)
+	v3 := registering.NewResources(registeringPorts)
+	authorizingConfig := s.OAuth
+	kinds := inprocess.NewKinds(federatingProviders, v, viewingOperator, mirroringOperator, delegatingServices, v2, v3, authorizingConfig)
 	declaringPorts := declaring.Ports{
 		Transactions: runner,
 		States:       appliedStates,

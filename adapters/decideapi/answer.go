@@ -85,7 +85,11 @@ func (c Config) newAnswer(d deciding.Answer, q *deciding.Question) *answer {
 	if f.Kind == fault.Unauthenticated {
 		a.status = http.StatusUnauthorized
 	}
-	a.challenge = c.challengeOf(f, `scope="`+string(authority.ReadScope)+`"`, metadataOf(q))
+	needed := `scope="` + string(authority.ReadScope) + `"`
+	if c.Issues { // clients request the scopes of the metadata, which are those of the resource
+		needed = ""
+	}
+	a.challenge = c.challengeOf(f, needed, metadataOf(q))
 	a.decisionID = string(d.ID)
 	a.message, a.body = f.Message, bodyOf(f, call.ID)
 	return a

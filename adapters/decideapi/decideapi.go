@@ -36,6 +36,7 @@ type Config struct {
 	TrustHeaders bool           `env:"DECIDE_TRUST_HEADERS" envDefault:"false" desc:"read method and tool of a call without a body from the headers Mcp-Method and Mcp-Name, and deny a call whose headers and body differ"`
 	Networks     []netip.Prefix `env:"DECIDE_NETWORKS" desc:"networks of proxies that may ask /decide/http without a token"`
 	PublicURL    string         `env:"-"` // where clients find the metadata of the registry; empty without it
+	Issues       bool           `env:"-"` // the service issues the tokens for tool servers
 }
 
 // Validate returns an error that names the variable whose value is malformed.
@@ -116,7 +117,7 @@ func (a *API) identify(ctx context.Context, r *request) (authority.Caller, error
 	if !ok || len(r.authorization) > 1 {
 		return authority.Caller{}, fault.New(fault.Unauthenticated, "one access token is required").WithCode(auth.CodeInvalidToken)
 	}
-	return a.ports.Authority.IdentifyReader(ctx, token, r.from)
+	return a.ports.Authority.IdentifyCall(ctx, token, r.from)
 }
 
 // identifyVerified returns the owner of the first token of a company provider that a proxy has verified.

@@ -23,7 +23,7 @@ type callers struct{ authoritytest.Callers }
 
 func (c callers) IdentifyReader(ctx context.Context, token string, from netip.Addr) (authority.Caller, error) {
 	switch token {
-	case "bad":
+	case "bad", "granted":
 		return authority.Caller{}, fault.New(fault.Unauthenticated, "bad")
 	case "away":
 		return authority.Caller{}, fault.New(fault.Unavailable, "away")
@@ -33,6 +33,14 @@ func (c callers) IdentifyReader(ctx context.Context, token string, from netip.Ad
 		return newKey(scope.Admin, from), nil
 	}
 	return c.Callers.IdentifyReader(ctx, token, from)
+}
+
+// IdentifyCall knows the token of an application as well, which is good for calls only.
+func (c callers) IdentifyCall(ctx context.Context, token string, from netip.Addr) (authority.Caller, error) {
+	if token == "granted" {
+		return authority.NewGranted(authority.Granted{UserID: "ada", Client: "vscode", Resource: &access.Resource{}}, from), nil
+	}
+	return c.IdentifyReader(ctx, token, from)
 }
 
 // IdentifyVerified knows Ada at one issuer.
@@ -147,5 +155,18 @@ func TestKeys(t *testing.T) {
 		if (err == nil) != (code == "") || f != nil && f.Kind == fault.Forbidden && f.Code != code {
 			t.Errorf("%q: error %v", key, err)
 		}
+	}
+}
+
+// TestTokensOfApplications checks that their token says who calls a server, and is no key of a proxy.
+func TestTokensOfApplications(t *testing.T) {
+	t.Parallel()
+	a, r := newAPI(Config{})
+	_, err := a.answer(t.Context(), &request{authorization: []string{"Bearer granted"}})
+	if g := r.asked.Caller.Granted(); err != nil || r.asked.Refusal != nil || g == nil || g.Client != "vscode" {
+		t.Errorf("the question is %+v, %v", r.asked, err)
+	}
+	if err := a.requireKey(t.Context(), "granted", netip.Addr{}); !fault.Is(err, fault.Unauthenticated) {
+		t.Errorf("it is a key: %v", err)
 	}
 }

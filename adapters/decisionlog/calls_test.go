@@ -23,7 +23,7 @@ func TestCalls(t *testing.T) {
 	log.SetOutput(&out)
 	log.SetFormatter(&logrus.JSONFormatter{DisableTimestamp: true})
 	l := decisionlog.New(logrus.NewEntry(log))
-	ada := access.NewSubject(access.Member{Kind: access.Person, ID: "ada@example.com", Trust: trustlevel.FullTrust})
+	ada := access.NewSubject(access.Member{Kind: access.Person, ID: "ada@example.com", Trust: trustlevel.FullTrust}).WithClient("vscode")
 	l.DecidedCall(t.Context(), &deciding.Question{
 		Call: access.NewCall("tools/call", strings.Repeat("x", 300)), From: netip.MustParseAddr("192.0.2.7"),
 	}, &deciding.Answer{
@@ -39,7 +39,7 @@ func TestCalls(t *testing.T) {
 		{
 			"level": "info", "msg": "a call of a server was decided", "effect": "allow", "reason": "rule", "rule": "r",
 			"server": "com.example/a", "subject": "person:ada@example.com", "trust": "FULL_TRUST", "method": "tools/call",
-			"tool": strings.Repeat("x", 253) + "…", "address": "192.0.2.7", "observed_rule": "o", "observed_effect": "deny",
+			"tool": strings.Repeat("x", 253) + "…", "address": "192.0.2.7", "client": "vscode", "observed_rule": "o", "observed_effect": "deny",
 		},
 		{
 			"level": "info", "msg": "a call of a server was decided", "effect": "deny", "reason": "not_listed", "decision_id": "7",

@@ -142,7 +142,7 @@ func (l *Log) DecidedCall(ctx context.Context, q *deciding.Question, a *deciding
 	fields := logrus.Fields{"effect": string(a.Effect), "reason": string(a.Reason)}
 	for name, value := range map[string]string{
 		"subject": a.Subject.String(), "server": a.Server, "method": q.Call.Method, "tool": q.Call.Tool(),
-		"rule": string(a.Rule), "decision_id": string(a.ID),
+		"rule": string(a.Rule), "client": a.Subject.Client(), "decision_id": string(a.ID),
 		"observed_rule": string(a.Observed.Rule), "observed_effect": string(a.Observed.Effect),
 	} {
 		if value != "" {

@@ -54,6 +54,7 @@ type callLine struct {
 	Method  string    `json:"method"`
 	Tool    string    `json:"tool"`
 	Address string    `json:"address"`
+	Client  string    `json:"client"`
 }
 
 // Next returns the next call, or io.EOF. It returns fault.Invalid, with the number of the line, for
@@ -104,7 +105,7 @@ func (l *callLine) call() (Call, error) {
 		c.From, addressErr = netip.ParseAddr(l.Address)
 	}
 	c.Listing.Name, serverErr = toolserver.ParseName(l.Server)
-	subject := access.NewSubject(member)
+	subject := access.NewSubject(member).WithClient(l.Client)
 	if member.Kind == access.Anonymous {
 		subject = access.Subject{}
 	}

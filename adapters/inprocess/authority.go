@@ -36,11 +36,23 @@ func (a *Authority) Identify(ctx context.Context, token string, from netip.Addr)
 	if err != nil {
 		return a.identifyForeign(ctx, token, from, err)
 	}
-	return a.callerOf(ctx, identity, from, auth.FullTrust)
+	return a.callerOf(ctx, &identity, from, auth.FullTrust)
 }
 
 // IdentifyReader implements [authority.Authority].
 func (a *Authority) IdentifyReader(ctx context.Context, token string, from netip.Addr) (authority.Caller, error) {
+	return a.identifyRecent(ctx, token, from, false)
+}
+
+// IdentifyCall implements [authority.Authority].
+func (a *Authority) IdentifyCall(ctx context.Context, token string, from netip.Addr) (authority.Caller, error) {
+	return a.identifyRecent(ctx, token, from, true)
+}
+
+// identifyRecent returns the caller of a read, or of a call of a tool server.
+func (a *Authority) identifyRecent(
+	ctx context.Context, token string, from netip.Addr, calls bool,
+) (authority.Caller, error) {
 	if owner := a.foreign.Recent(token); owner != nil {
 		return authority.NewForeign(owner, from), nil
 	}
@@ -48,7 +60,13 @@ func (a *Authority) IdentifyReader(ctx context.Context, token string, from netip
 	if err != nil {
 		return a.identifyForeign(ctx, token, from, err)
 	}
-	return a.callerOf(ctx, identity, from, auth.Unverified)
+	if calls && identity.Granted != nil && identity.Granted.Resource != nil {
+		return a.visitorOf(ctx, &identity, from)
+	}
+	if calls && identity.Granted != nil {
+		return authority.Caller{}, errOtherResource()
+	}
+	return a.callerOf(ctx, &identity, from, auth.Unverified)
 }
 
 // Commands is the authority of operator commands in this process: each call is one of an operator, and
@@ -92,13 +110,15 @@ func (a *Authority) IdentifyVerified(ctx context.Context, payload []byte, from n
 
 // callerOf returns the caller of an identity. A session below the level is read again.
 func (a *Authority) callerOf(
-	ctx context.Context, identity access.Identity, from netip.Addr, level auth.TrustLevel,
+	ctx context.Context, identity *access.Identity, from netip.Addr, level auth.TrustLevel,
 ) (authority.Caller, error) {
 	switch t := identity.Token; {
 	case t != nil:
 		return authority.NewToken(authority.Token{
 			Owner: registry.Holder(t.Owner), Prefix: t.Prefix, Scopes: t.Scopes, Networks: t.Networks,
 		}, from), nil
+	case identity.Granted != nil:
+		return a.applicationOf(ctx, identity, from, level)
 	case identity.Publisher == nil:
 		return a.confirm(ctx, identity.Session, from, level)
 	}
@@ -127,9 +147,14 @@ func (a *Authority) confirm(
 		return authority.Caller{}, err
 	}
 	return authority.NewPerson(authority.Person{
-		UserID: registry.Holder(s.UserID), SessionID: string(s.ID), Trust: authority.Trust{
-			Level: authority.TrustLevel(s.TrustLevel.String()), Read: trust.Require(s.TrustLevel, auth.Unverified),
-			Write: trust.Require(s.TrustLevel, a.write), Full: trust.Require(s.TrustLevel, auth.FullTrust),
-		},
+		UserID: registry.Holder(s.UserID), SessionID: string(s.ID), Trust: a.trustAt(s.TrustLevel),
 	}, from), nil
+}
+
+// trustAt returns what a trust level permits.
+func (a *Authority) trustAt(l auth.TrustLevel) authority.Trust {
+	return authority.Trust{
+		Level: authority.TrustLevel(l.String()), Read: trust.Require(l, auth.Unverified),
+		Write: trust.Require(l, a.write), Full: trust.Require(l, auth.FullTrust),
+	}
 }

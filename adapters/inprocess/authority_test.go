@@ -53,7 +53,7 @@ func newAuthority(t *testing.T, level auth.TrustLevel) *inprocess.Authority {
 	must.Succeed(t, err)
 	checker := access.NewChecker(echoVerifier{}, sessions,
 		memory.NewSessions(clocktest.NewManual(noon), memory.Config{}), fakedb.NewAPITokens(db),
-		clocktest.NewManual(noon), func() uint64 { return 0 })
+		clocktest.NewManual(noon), func() uint64 { return 0 }, nil)
 	return inprocess.NewAuthority(checker, newForeign(db, noVerifier{}), auth.FullTrust)
 }
 

@@ -49,7 +49,7 @@ func BenchmarkIdentify(b *testing.B) {
 		fakedb.NewKeyring(db), clk, logrus.NewEntry(logrus.New()))
 	must(err)
 	defer end()
-	checker := authaccess.NewChecker(signer, fakedb.NewSessions(db), memory.NewSessions(clk, memory.Config{}), fakedb.NewAPITokens(db), clk, func() uint64 { return 0 })
+	checker := authaccess.NewChecker(signer, fakedb.NewSessions(db), memory.NewSessions(clk, memory.Config{}), fakedb.NewAPITokens(db), clk, func() uint64 { return 0 }, nil)
 	tokens := map[string]string{}
 	own, err := signer.Sign(ctx, secrets.TokenClaims{
 		ID: "j", UserID: user, SessionID: session, IssuedAt: noon, ExpiresAt: noon.Add(time.Hour),

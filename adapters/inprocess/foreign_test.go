@@ -66,7 +66,7 @@ func TestForeignCallers(t *testing.T) {
 	must.Succeed(t, fakedb.NewProviders(db).Save(t.Context(), p))
 	open := func(code fault.Code) *inprocess.Authority {
 		checker := access.NewChecker(refusingVerifier{code}, fakedb.NewSessions(db), memory.NewSessions(clk, memory.Config{}),
-			fakedb.NewAPITokens(db), clk, func() uint64 { return 0 })
+			fakedb.NewAPITokens(db), clk, func() uint64 { return 0 }, nil)
 		return inprocess.NewAuthority(checker, newForeign(db, trustingVerifier{}), auth.FullTrust)
 	}
 	token := func(issuer string) string {

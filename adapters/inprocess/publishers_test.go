@@ -36,7 +36,7 @@ func newPublishers(t *testing.T) (*inprocess.Publishers, *inprocess.Authority, *
 		logrus.NewEntry(logrus.New()))
 	must.Succeed(t, err)
 	t.Cleanup(closeSigner)
-	checker := access.NewChecker(signer, fakedb.NewSessions(db), memory.NewSessions(clock, memory.Config{}), fakedb.NewAPITokens(db), clock, func() uint64 { return 0 })
+	checker := access.NewChecker(signer, fakedb.NewSessions(db), memory.NewSessions(clock, memory.Config{}), fakedb.NewAPITokens(db), clock, func() uint64 { return 0 }, nil)
 	publishers := inprocess.NewPublishers(inprocess.PublishersPorts{
 		Signer: signer, Trail: trail, Clock: clock, Entropy: randomSource{},
 	})

@@ -25,7 +25,7 @@ var AuthoritySet = wire.NewSet(
 var CommandsSet = wire.NewSet(wire.InterfaceValue(new(authority.Authority), Commands{}))
 
 // DecisionsSet provides what decisions about calls depend on.
-var DecisionsSet = wire.NewSet(NewMembers, wire.Struct(new(MemberPorts), "*"))
+var DecisionsSet = wire.NewSet(NewMembers, wire.Struct(new(MemberPorts), "*"), NewResources)
 
 // ActsSet provides the record of what callers do.
 var ActsSet = wire.NewSet(NewActs, wire.Bind(new(authority.Acts), new(*Acts)))

@@ -1,13 +1,16 @@
-// Package jwt implements the port for access tokens with JSON Web Tokens signed by Ed25519 (RFC
-// 7519, RFC 8037, RFC 9068). It manages the keys. It does not check whether the session of a token
-// is still active.
+// Package jwt implements the port for access tokens with JSON Web Tokens (RFC 7519, RFC 9068): those
+// of sessions and publishers signed by Ed25519 (RFC 8037), those of grants as is configured. It manages
+// the keys. It does not check whether the session or the grant of a token is still active.
 package jwt
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,6 +21,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/oauth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -58,18 +62,18 @@ func Open(
 	}
 	i := &Issuer{config: c, clock: clk, verified: newVerifiedTokens()}
 	i.keys = &keySet{
-		ring: ring, clock: clk, life: c.publicKeyTTL(), verified: i.verified,
+		ring: ring, clock: clk, life: c.publicKeyTTL(), verified: i.verified, folders: c.keyFolders(), alg: c.grantAlgorithm(),
 		lookups: rate.NewLimiter(rate.Every(lookupEvery), lookupsAtOnce),
 	}
-	i.keys.dir, i.keys.own = c.keyFolder()
 	i.parser = jwt.NewParser(
-		jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}), jwt.WithStrictDecoding(),
-		jwt.WithIssuer(c.Issuer), jwt.WithAudience(c.Audience), jwt.WithExpirationRequired(), jwt.WithTimeFunc(clk.Now),
+		jwt.WithValidMethods(algorithms()), jwt.WithStrictDecoding(), jwt.WithExpirationRequired(), jwt.WithTimeFunc(clk.Now),
 	)
 	if err := i.keys.reloadFiles(ctx); err != nil {
 		return nil, nil, err
 	}
-	warnOfAccess(i.keys.dir, log)
+	for _, folder := range i.keys.folders {
+		warnOfAccess(folder.dir, log)
+	}
 	if i.keys.unknown.Load() {
 		log.Warn("the signing key cannot be announced, because the database cannot be written: no tokens are issued until it is")
 	}
@@ -113,6 +117,10 @@ type accessClaims struct {
 	// The claims of a publisher.
 	Method      string            `json:"auth_method,omitempty"`
 	Permissions []permissionClaim `json:"permissions,omitempty"`
+	// The claims of a grant.
+	Scope    string           `json:"scope,omitempty"` // separated by spaces
+	Level    string           `json:"acr,omitempty"`
+	AuthTime *jwt.NumericDate `json:"auth_time,omitempty"`
 }
 
 // permissionClaim is a permission of a publisher.
@@ -150,8 +158,16 @@ func (i *Issuer) Sign(_ context.Context, c secrets.TokenClaims) (auth.AccessToke
 		return "", fault.New(
 			fault.Unavailable, "the signing key is not announced yet, because the database cannot be written")
 	}
-	key := i.keys.currentSigner()
-	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, i.newClaims(c))
+	key, grants := i.keys.currentSigners()
+	var claims jwt.Claims = i.newClaims(c)
+	if c.Granted != nil {
+		var err error
+		if claims, err = i.newGrantClaims(c); err != nil {
+			return "", err
+		}
+		key = grants
+	}
+	t := jwt.NewWithClaims(jwt.GetSigningMethod(key.algorithm), claims)
 	t.Header["typ"], t.Header["kid"] = tokenType, string(key.id)
 	signed, err := t.SignedString(key.private)
 	if err != nil {
@@ -177,7 +193,8 @@ func (i *Issuer) Verify(ctx context.Context, t auth.AccessToken) (secrets.TokenC
 	if err != nil {
 		return secrets.TokenClaims{}, err
 	}
-	if c.Publisher == nil || len(c.Publisher.Permissions) <= maxRemembered {
+	if c.Publisher == nil && c.Granted == nil || c.Publisher != nil && len(c.Publisher.Permissions) <= maxRemembered ||
+		c.Granted != nil && len(t) <= maxRememberedGrant {
 		i.verified.putClaims(d, c, seen)
 	}
 	return c, nil
@@ -192,17 +209,16 @@ func (i *Issuer) parseToken(ctx context.Context, text string) (secrets.TokenClai
 	var claims accessClaims
 	var ringErr error // the key ring did not answer
 	_, err := i.parser.ParseWithClaims(text, &claims, func(t *jwt.Token) (any, error) {
-		typ, _ := t.Header["typ"].(string)
-		if typ = strings.ToLower(typ); typ != tokenType && typ != "application/"+tokenType {
-			return nil, errors.New("typ is not " + tokenType)
-		}
-		if _, extended := t.Header["crit"]; extended {
-			return nil, errors.New("crit names extensions that are not supported") // RFC 7515, section 4.1.11
+		if err := i.checkHeader(t, &claims); err != nil {
+			return nil, err
 		}
 		kid, _ := t.Header["kid"].(string)
 		public, err := i.keys.findKey(ctx, authstore.KeyID(kid))
 		if err != nil && !fault.Is(err, fault.NotFound) {
 			ringErr = err
+		}
+		if err == nil && authstore.Algorithm(public) != t.Method.Alg() {
+			return nil, errors.New("the key is not for the algorithm")
 		}
 		return public, err
 	})
@@ -213,8 +229,30 @@ func (i *Issuer) parseToken(ctx context.Context, text string) (secrets.TokenClai
 		return secrets.TokenClaims{}, errExpiredToken()
 	case err != nil:
 		return secrets.TokenClaims{}, errInvalidToken()
+	case i.isGrant(&claims):
+		return convertGrantClaims(&claims)
 	}
 	return convertClaims(&claims)
+}
+
+// checkHeader checks the header of a token, and its issuer and audience: what needs no key.
+func (i *Issuer) checkHeader(t *jwt.Token, c *accessClaims) error {
+	typ, _ := t.Header["typ"].(string)
+	if typ = strings.ToLower(typ); typ != tokenType && typ != "application/"+tokenType {
+		return errors.New("typ is not " + tokenType)
+	}
+	if _, extended := t.Header["crit"]; extended {
+		return errors.New("crit names extensions that are not supported") // RFC 7515, section 4.1.11
+	}
+	switch {
+	case i.isGrant(c):
+		return nil
+	case c.Issuer != i.config.Issuer || !slices.Contains(c.Audience, i.config.Audience):
+		return errors.New("the token is of another issuer, or for another audience")
+	case t.Method != jwt.SigningMethodEdDSA:
+		return errors.New("a token of a session is signed by Ed25519")
+	}
+	return nil
 }
 
 // isOnlyExpired reports whether a token with a valid signature has expired and has no other error.
@@ -223,8 +261,7 @@ func isOnlyExpired(err error) bool {
 		return false
 	}
 	for _, other := range []error{
-		jwt.ErrTokenInvalidAudience, jwt.ErrTokenInvalidIssuer, jwt.ErrTokenRequiredClaimMissing,
-		jwt.ErrTokenUsedBeforeIssued, jwt.ErrTokenNotValidYet,
+		jwt.ErrTokenRequiredClaimMissing, jwt.ErrTokenUsedBeforeIssued, jwt.ErrTokenNotValidYet,
 	} {
 		if errors.Is(err, other) {
 			return false
@@ -272,9 +309,12 @@ func errExpiredToken() error {
 	return fault.New(fault.Unauthenticated, "the access token has expired").WithCode(auth.CodeTokenExpired)
 }
 
-// maxVerified is the maximum number of tokens in a generation. Two generations are kept, about 10
-// MB together.
-const maxVerified = 1 << 15
+// maxVerified is the maximum size of a generation: the number of its tokens, of which those of grants
+// count more. Two generations are kept, about 10 MB together.
+const (
+	maxVerified = 1 << 15
+	grantSize   = 4
+)
 
 // digest is the SHA-256 hash of a token. No token is kept in clear text.
 type digest [sha256.Size]byte
@@ -285,6 +325,7 @@ type digest [sha256.Size]byte
 type verifiedTokens struct {
 	mu         sync.RWMutex
 	young, old map[digest]secrets.TokenClaims
+	size       int    // of the young generation
 	forgotten  uint64 // number of calls of forgetAll
 }
 
@@ -318,16 +359,20 @@ func (v *verifiedTokens) putClaims(d digest, c secrets.TokenClaims, seen uint64)
 	if seen != v.forgotten {
 		return
 	}
-	if len(v.young) >= maxVerified {
-		v.young, v.old = make(map[digest]secrets.TokenClaims, maxVerified/4), v.young
+	if v.size >= maxVerified {
+		v.young, v.old, v.size = make(map[digest]secrets.TokenClaims, maxVerified/4), v.young, 0
 	}
 	v.young[d] = c
+	v.size++
+	if c.Granted != nil {
+		v.size += grantSize - 1
+	}
 }
 
 func (v *verifiedTokens) forgetAll() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.young, v.old = map[digest]secrets.TokenClaims{}, nil
+	v.young, v.old, v.size = map[digest]secrets.TokenClaims{}, nil, 0
 	v.forgotten++
 }
 
@@ -337,7 +382,10 @@ type Config struct {
 	Issuer   string `env:"TOKEN_ISSUER" envDefault:"tollgate" desc:"issuer (iss) of access tokens"`
 	Audience string `env:"TOKEN_AUDIENCE" envDefault:"tollgate" desc:"audience (aud) of access tokens"`
 	KeysDir  string `env:"SIGNING_KEYS_DIR" desc:"folder of signing keys as PKCS#8 PEM files (Ed25519); the last file by name signs, all verify; default: a key is created in DATA_DIR/keys"`
+	OAuthAlg string `env:"OAUTH_ALG" envDefault:"EdDSA" desc:"algorithm of the access tokens for tool servers: EdDSA, ES256 or RS256; SIGNING_KEYS_DIR, if it is set, needs a key for it (P-256, or RSA of at least 2048 bits) and one of Ed25519 for sessions"`
 	DataDir  string `env:"-"`
+	// OAuthIssuer is the issuer of tokens of grants: the origin of PUBLIC_URL. Empty for no such tokens.
+	OAuthIssuer string `env:"-"`
 	// TokenLife is how long an access token is good, which another setting names. A key counts
 	// longer than that after it was last announced.
 	TokenLife time.Duration `env:"-"`
@@ -352,6 +400,10 @@ func (c Config) Validate() error {
 		return errors.New("TOKEN_AUDIENCE must not be empty")
 	case c.KeysDir == "" && c.DataDir == "":
 		return errors.New("SIGNING_KEYS_DIR must not be empty if DATA_DIR is empty")
+	case c.OAuthAlg != "" && !slices.Contains(algorithms(), c.OAuthAlg):
+		return fmt.Errorf("OAUTH_ALG must be EdDSA, ES256 or RS256, not %.60q", c.OAuthAlg)
+	case c.OAuthIssuer != "" && c.Audience == c.OAuthIssuer:
+		return errors.New("TOKEN_AUDIENCE must not be the origin of PUBLIC_URL, which is the audience of other tokens")
 	}
 	return nil
 }
@@ -359,12 +411,31 @@ func (c Config) Validate() error {
 // publicKeyTTL returns how long a key stays valid after its last announcement: longer than the life
 // of a token signed just before the next announcement, and long enough that one announcement may
 // fail.
-func (c Config) publicKeyTTL() time.Duration { return max(minKeyLife, c.TokenLife+2*announceEvery) }
-
-// keyFolder returns the folder of the keys, and whether the service may create a key in it.
-func (c Config) keyFolder() (dir string, own bool) {
-	if c.KeysDir != "" {
-		return c.KeysDir, false
+func (c Config) publicKeyTTL() time.Duration {
+	life := c.TokenLife
+	if c.OAuthIssuer != "" {
+		life = max(life, oauth.MaxTokenTTL)
 	}
-	return filepath.Join(c.DataDir, "keys"), true
+	return max(minKeyLife, life+2*announceEvery)
+}
+
+// grantAlgorithm returns the algorithm of tokens of grants; empty without them.
+func (c Config) grantAlgorithm() string {
+	if c.OAuthIssuer == "" {
+		return ""
+	}
+	return cmp.Or(c.OAuthAlg, authstore.EdDSA)
+}
+
+// keyFolders returns the folders of the keys. A key of another algorithm that the service creates has
+// a folder of its own, because earlier versions do not start with a file that is not of Ed25519.
+func (c Config) keyFolders() []keyFolder {
+	if c.KeysDir != "" {
+		return []keyFolder{{dir: c.KeysDir}}
+	}
+	own := []keyFolder{{dir: filepath.Join(c.DataDir, "keys"), makes: authstore.EdDSA}}
+	if other := c.grantAlgorithm(); other != "" && other != authstore.EdDSA {
+		own = append(own, keyFolder{dir: filepath.Join(own[0].dir, "oauth"), makes: other})
+	}
+	return own
 }

@@ -29,6 +29,24 @@ import (
 	"github.com/tollgate-dev/tollgate/test/must"
 )
 
+// grantIssuer is the issuer of tokens of grants in these tests.
+const grantIssuer = "https://tools.example.com"
+
+// sessionKey returns the key that signs tokens of sessions.
+func sessionKey(i *Issuer) signingKey {
+	key, _ := i.keys.currentSigners()
+	return key
+}
+
+// publicBytes returns the public key as it is in an attack by HS256.
+func publicBytes(k signingKey) []byte {
+	raw, ok := k.private.Public().(ed25519.PublicKey)
+	if !ok {
+		raw, _ = x509.MarshalPKIXPublicKey(k.private.Public()) // of a known kind
+	}
+	return raw
+}
+
 func discardLog() *logrus.Entry {
 	l := logrus.New()
 	l.SetOutput(io.Discard)
@@ -37,7 +55,7 @@ func discardLog() *logrus.Entry {
 
 func openIssuer(t *testing.T, c Config, ring authstore.KeyRing, clk *clocktest.Manual) *Issuer {
 	t.Helper()
-	c.Issuer, c.Audience = "tollgate", "tollgate"
+	c.Issuer, c.Audience, c.OAuthIssuer = "tollgate", "tollgate", grantIssuer
 	i, cleanup, err := Open(context.Background(), c, ring, clk, discardLog())
 	must.Succeed(t, err)
 	t.Cleanup(cleanup)
@@ -47,18 +65,25 @@ func openIssuer(t *testing.T, c Config, ring authstore.KeyRing, clk *clocktest.M
 func newRing() authstore.KeyRing { return fakedb.NewKeyring(fakedb.New()) }
 
 func TestContract(t *testing.T) {
-	secretstest.RunTokens(t, func(t *testing.T, c *clocktest.Manual) secretstest.TokenSubject {
-		i := openIssuer(t, Config{DataDir: t.TempDir()}, newRing(), c)
-		return secretstest.TokenSubject{TokenSigner: i, TokenVerifier: i, PublishedKeys: i}
-	})
+	for _, algorithm := range algorithms() {
+		t.Run(algorithm, func(t *testing.T) {
+			dir := t.TempDir()
+			writeKey(t, dir, "1.pem")
+			writeKeyOf(t, dir, "2.pem", algorithm)
+			secretstest.RunTokens(t, func(t *testing.T, c *clocktest.Manual) secretstest.TokenSubject {
+				i := openIssuer(t, Config{KeysDir: dir, OAuthAlg: algorithm}, newRing(), c)
+				return secretstest.TokenSubject{TokenSigner: i, TokenVerifier: i, PublishedKeys: i, Audience: "tollgate"}
+			})
+		})
+	}
 }
 
 // TestThumbprint checks the example key and thumbprint of RFC 8037, appendix A.3.
 func TestThumbprint(t *testing.T) {
 	x, err := base64.RawURLEncoding.DecodeString("11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo")
 	must.Succeed(t, err)
-	if got := thumbprint(ed25519.PublicKey(x)); got != "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k" {
-		t.Errorf("thumbprint is %s", got)
+	if got, err := thumbprint(ed25519.PublicKey(x)); got != "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k" {
+		t.Errorf("thumbprint is %s, error %v", got, err)
 	}
 }
 
@@ -75,7 +100,7 @@ func TestTokenForm(t *testing.T) {
 		must.Succeed(t, err)
 		must.Succeed(t, json.Unmarshal(text, into))
 	}
-	if header["alg"] != "EdDSA" || header["typ"] != "at+jwt" || header["kid"] != string(i.keys.currentSigner().id) {
+	if header["alg"] != "EdDSA" || header["typ"] != "at+jwt" || header["kid"] != string(sessionKey(i).id) {
 		t.Errorf("the header of the token is %v", header)
 	}
 	for _, name := range []string{"iss", "aud", "sub", "iat", "exp", "jti", "sid", "client_id"} {
@@ -90,7 +115,7 @@ func TestTokenForm(t *testing.T) {
 func TestRefusesForgedTokens(t *testing.T) {
 	clk := secretstest.NewClock()
 	i := openIssuer(t, Config{DataDir: t.TempDir()}, newRing(), clk)
-	key := i.keys.currentSigner()
+	key := sessionKey(i)
 	_, otherKey, err := ed25519.GenerateKey(nil)
 	must.Succeed(t, err)
 	forgeries := map[string]func(*jwt.Token, *jwt.MapClaims) any{
@@ -103,7 +128,7 @@ func TestRefusesForgedTokens(t *testing.T) {
 		"algorithm HS256, signed with the public key": func(tk *jwt.Token, _ *jwt.MapClaims) any {
 			tk.Method = jwt.SigningMethodHS256
 			tk.Header["alg"] = "HS256"
-			return []byte(key.publicKey())
+			return publicBytes(key)
 		},
 	}
 	for name, change := range map[string]func(header, claims map[string]any){
@@ -164,7 +189,7 @@ func TestParallelStartsShareOneKey(t *testing.T) {
 	var wait sync.WaitGroup
 	for n := range ids {
 		wait.Go(func() {
-			loaded, err := loadKeys(dir, true)
+			loaded, err := keyFolder{dir, authstore.EdDSA}.load()
 			if err != nil {
 				t.Error(err)
 				return
@@ -219,16 +244,29 @@ func TestVerifiesFirstTokensOfNewInstances(t *testing.T) {
 	}
 }
 
-// writeKey writes a new private key to a file and returns its ID.
+// writeKey writes a new private key of Ed25519 to a file and returns its ID.
 func writeKey(t *testing.T, dir, name string) authstore.KeyID {
 	t.Helper()
-	public, private, err := ed25519.GenerateKey(nil)
+	return writeKeyOf(t, dir, name, authstore.EdDSA)
+}
+
+// writeKeyOf writes a new private key of an algorithm to a file and returns its ID.
+func writeKeyOf(t *testing.T, dir, name, algorithm string) authstore.KeyID {
+	t.Helper()
+	key, _, err := createKey(algorithm)
 	must.Succeed(t, err)
-	der, err := x509.MarshalPKCS8PrivateKey(private)
+	writePrivate(t, filepath.Join(dir, name), key)
+	loaded, err := readKeyFile(filepath.Join(dir, name))
 	must.Succeed(t, err)
-	text := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
-	must.Succeed(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
-	return thumbprint(public)
+	return loaded.id
+}
+
+// writePrivate writes a private key to a file.
+func writePrivate(t *testing.T, path string, key any) {
+	t.Helper()
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	must.Succeed(t, err)
+	must.Succeed(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600))
 }
 
 // TestRotation checks that the key in the last file by name signs, that the earlier key still
@@ -241,7 +279,7 @@ func TestRotation(t *testing.T) {
 	must.Succeed(t, err)
 	second := writeKey(t, dir, "2026.pem")
 	must.Succeed(t, i.keys.reloadFiles(ctx))
-	if got := i.keys.currentSigner().id; got != second || got == first {
+	if got := sessionKey(i).id; got != second || got == first {
 		t.Errorf("the signing key is %s, want %s, which is the last file by name", got, second)
 	}
 	if _, err := i.Verify(ctx, early); err != nil {
@@ -299,7 +337,7 @@ func TestBadKeyFilesKeepLoadedKeys(t *testing.T) {
 	ctx, dir, clk := context.Background(), t.TempDir(), secretstest.NewClock()
 	writeKey(t, dir, "1.pem")
 	i := openIssuer(t, Config{KeysDir: dir}, newRing(), clk)
-	before := i.keys.currentSigner().id
+	before := sessionKey(i).id
 	for name, text := range map[string]string{
 		"the file is not PEM":            "secret words",
 		"the block is not a private key": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
@@ -310,7 +348,7 @@ func TestBadKeyFilesKeepLoadedKeys(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "2.pem") || strings.Contains(err.Error(), "secret words") {
 			t.Errorf("%s: error %v, want an error that names the file and does not quote it", name, err)
 		}
-		if got := i.keys.currentSigner().id; got != before {
+		if got := sessionKey(i).id; got != before {
 			t.Errorf("%s: the signing key changed", name)
 		}
 	}

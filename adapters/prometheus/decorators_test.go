@@ -247,7 +247,7 @@ func TestZeros(t *testing.T) {
 	wanted := map[string]int{
 		"tollgate_logins_total": 7, "tollgate_token_refreshes_total": 6, "tollgate_publications_total": 4 * 12,
 		"tollgate_package_checks_total": 7 * 5, "tollgate_session_checks_total": 2, "tollgate_notices_total": 4,
-		"tollgate_records_removed_total": 11, "tollgate_sessions_started_total": 4, "tollgate_step_ups_total": 5 * 7,
+		"tollgate_records_removed_total": 14, "tollgate_sessions_started_total": 4, "tollgate_step_ups_total": 5 * 7,
 		"tollgate_lockouts_total": 1, "tollgate_login_risk_score": 1, "tollgate_login_score": 2,
 		"tollgate_login_score_difference":     1,
 		"tollgate_login_history_silent_total": 3,

@@ -187,6 +187,7 @@ func NewThrottle(t throttle.Throttle, r prometheus.Registerer) *Throttle {
 		throttle.AuthAddress, throttle.APIAddress, throttle.RegistryAddress, throttle.LargeBodies, throttle.StepUpUser,
 		throttle.NoticeUser, throttle.ResetAddress, throttle.SignInAccount,
 		throttle.RefusalUser, throttle.PublisherAddress, throttle.PublisherDomain,
+		throttle.OAuthToken, throttle.OAuthAuthorize,
 	} {
 		counted.refused[scope] = refused.WithLabelValues(string(scope))
 	}

@@ -102,4 +102,6 @@ func (r *Rule) deniesAll() bool {
 }
 
 // isUnconditional reports whether the rule matches all calls of its subjects and servers.
-func (r *Rule) isUnconditional() bool { return len(r.Methods)+len(r.Tools)+len(r.Networks) == 0 }
+func (r *Rule) isUnconditional() bool {
+	return len(r.Methods)+len(r.Tools)+len(r.Networks)+len(r.Clients) == 0
+}

@@ -30,7 +30,7 @@ const (
 	NotListed         Reason = "not_listed"         // the server is unknown, not listed or deleted
 	Disputed          Reason = "disputed"           // programs disagree whether the address leads to a server
 	Quarantined       Reason = "quarantined"        // all versions of the server
-	InvalidToken      Reason = "invalid_token"      // or the owner is not active
+	InvalidToken      Reason = "invalid_token"      // or it is for others, or the owner is not active
 	InsufficientTrust Reason = "insufficient_trust" // of the subject for the rule
 	Unreadable        Reason = "unreadable"         // the call, where a rule distinguishes calls
 	HeaderMismatch    Reason = "header_mismatch"    // the headers state another call than the body
@@ -69,7 +69,13 @@ func (s *Snapshot) decideAbout(q *Question) (worst Decision, about *knownServer)
 		if k, ok := s.servers.get(q.Server); ok && !k.Deleted {
 			about = k
 		}
-		return s.decideServer(q, about, q.Server), about
+		worst = s.decideServer(q, about, q.Server)
+		for other := range s.othersOf(q.Subject, about) {
+			if d := s.decideServer(q, other, ""); rank(d.Effect) < rank(worst.Effect) {
+				worst, about = d, other
+			}
+		}
+		return worst, about
 	}
 	disputed := s.remotes.find(q.Address, func(one remote) {
 		k := one.of
@@ -113,6 +119,8 @@ func (s *Snapshot) decideServer(q *Question, k *knownServer, stated string) Deci
 		d.Reason = Quarantined
 	case q.Subject.problem != "":
 		d.Effect, d.Reason = Challenge, q.Subject.problem
+	case q.Subject.resource != nil && !s.includes(q.Subject.resource, k.Name):
+		d.Effect, d.Reason = Challenge, InvalidToken
 	case q.Subject.Trust() == trustlevel.HighRisk: // no rule opens anything to it
 		d.Effect, d.Reason, d.Required = Challenge, InsufficientTrust, trustlevel.Unverified
 	case q.Call.Problem == HeaderMismatch:
@@ -171,6 +179,7 @@ type Condition string
 // mode if all others hold.
 const (
 	OnSubject Condition = "subjects"
+	OnClient  Condition = "clients"
 	OnServer  Condition = "servers"
 	OnMethod  Condition = "methods"
 	OnTool    Condition = "tools"
@@ -184,6 +193,8 @@ func (r *Rule) failed(q *Question, of toolserver.Name) Condition {
 	switch {
 	case r.selects(q.Subject, of) == Selector{}:
 		return OnSubject
+	case !r.isOfClient(q.Subject):
+		return OnClient
 	case !r.covers(of):
 		return OnServer
 	case len(r.Methods) > 0 && !slices.Contains(r.Methods, q.Call.Class):
@@ -206,6 +217,16 @@ func (r *Rule) selects(s *Subject, of toolserver.Name) Selector {
 		}
 	}
 	return Selector{}
+}
+
+// isOfClient reports whether a rule is about the tokens by which a subject calls.
+func (r *Rule) isOfClient(s *Subject) bool {
+	return len(r.Clients) == 0 || slices.Contains(r.Clients, s.client)
+}
+
+// isAbout reports whether a rule is about a subject, its client and a server.
+func (r *Rule) isAbout(s *Subject, of toolserver.Name) bool {
+	return r.isOfClient(s) && r.selects(s, of) != (Selector{}) && r.covers(of)
 }
 
 func (r *Rule) covers(of toolserver.Name) bool {

@@ -45,6 +45,7 @@ type rule = audit.Details
 func TestDecisions(t *testing.T) {
 	t.Parallel()
 	person, anyone, refused := ada(t), access.Subject{}, access.Refused()
+	byClient := person.WithClient("vscode")
 	ci := access.NewSubject(access.Member{Kind: access.Service, ID: "ci", Trust: trustlevel.FullTrust})
 	jwt := access.NewSubject(access.Member{
 		Kind: access.Foreign, ID: "https://login.example x", Trust: trustlevel.Unverified,
@@ -87,17 +88,31 @@ func TestDecisions(t *testing.T) {
 		"a grant that covers":          {ask{rules: []rule{{"subjects": list("grant:publish"), "servers": list("*")}}}, "allow rule r"},
 		"a grant that does not cover": {
 			ask{rules: []rule{{"subjects": list("grant:publish"), "servers": list("*")}}, server: "org.other/x"}, "deny default"},
-		"another action":        {ask{rules: subject("grant:edit")}, "deny default"},
-		"another server":        {ask{rules: []rule{{"servers": list("org.other/x")}}}, "deny default"},
-		"one of two servers":    {ask{rules: []rule{{"servers": list("org.other/x", "com.example/weather")}}}, "allow rule r"},
-		"a method":              {ask{rules: []rule{{"methods": list("tools/call")}}}, "allow rule r"},
-		"another method":        {ask{rules: []rule{{"methods": list("tools/list")}}}, "deny default"},
-		"other":                 {ask{rules: []rule{{"methods": list("other")}}, call: access.NewCall("ping", "")}, "allow rule r"},
-		"a tool":                {ask{rules: []rule{{"tools": list("get_forecast")}}}, "allow rule r"},
-		"a prefix":              {ask{rules: []rule{{"tools": list("put", "get_*")}}}, "allow rule r"},
-		"another tool":          {ask{rules: []rule{{"tools": list("get")}}}, "deny default"},
-		"a list of tools":       {ask{rules: []rule{{"tools": list("*")}}, call: listed}, "deny default"},
-		"a prompt is no tool":   {ask{rules: []rule{{"tools": list("*")}}, call: access.NewCall("prompts/get", "get_forecast")}, "deny default"},
+		"another action":      {ask{rules: subject("grant:edit")}, "deny default"},
+		"another server":      {ask{rules: []rule{{"servers": list("org.other/x")}}}, "deny default"},
+		"one of two servers":  {ask{rules: []rule{{"servers": list("org.other/x", "com.example/weather")}}}, "allow rule r"},
+		"a method":            {ask{rules: []rule{{"methods": list("tools/call")}}}, "allow rule r"},
+		"another method":      {ask{rules: []rule{{"methods": list("tools/list")}}}, "deny default"},
+		"other":               {ask{rules: []rule{{"methods": list("other")}}, call: access.NewCall("ping", "")}, "allow rule r"},
+		"a tool":              {ask{rules: []rule{{"tools": list("get_forecast")}}}, "allow rule r"},
+		"a prefix":            {ask{rules: []rule{{"tools": list("put", "get_*")}}}, "allow rule r"},
+		"another tool":        {ask{rules: []rule{{"tools": list("get")}}}, "deny default"},
+		"a list of tools":     {ask{rules: []rule{{"tools": list("*")}}, call: listed}, "deny default"},
+		"a prompt is no tool": {ask{rules: []rule{{"tools": list("*")}}, call: access.NewCall("prompts/get", "get_forecast")}, "deny default"},
+		"a client":            {ask{rules: []rule{{"clients": list("vscode", "c")}}, subject: &byClient}, "allow rule r"},
+		"another client":      {ask{rules: []rule{{"clients": list("c")}}, subject: &byClient}, "deny default"},
+		"a session is no client": {
+			ask{rules: []rule{{"clients": list("vscode")}}}, "deny default"},
+		"a service is no client": {ask{rules: []rule{{"clients": list("vscode")}}, subject: &ci}, "deny default"},
+		"nobody is a client":     {ask{rules: []rule{{"clients": list("vscode"), "subjects": list("anyone")}}, subject: &anyone}, "challenge default"},
+		"a client is denied": {
+			ask{rules: []rule{{"clients": list("vscode"), "effect": deny}, {"name": audit.Text("z"), "order": audit.Number(11)}}, subject: &byClient}, "deny rule r"},
+		"a client is denied, and a session is not": {
+			ask{rules: []rule{{"clients": list("vscode"), "effect": deny}, {"name": audit.Text("z"), "order": audit.Number(11)}}}, "allow rule z"},
+		"unreadable, and the rule is about another client": {
+			ask{rules: []rule{{}, {"name": audit.Text("z"), "tools": list("x"), "clients": list("c")}}, call: cut}, "allow rule r"},
+		"unreadable, and the rule is about the client": {
+			ask{rules: []rule{{}, {"name": audit.Text("z"), "tools": list("x"), "clients": list("vscode")}}, subject: &byClient, call: cut}, "deny unreadable"},
 		"a network":             {ask{rules: []rule{{"networks": list("192.0.2.0/24")}}, from: "192.0.2.7"}, "allow rule r"},
 		"a mapped address":      {ask{rules: []rule{{"networks": list("192.0.2.0/24")}}, from: "::ffff:192.0.2.7"}, "allow rule r"},
 		"another network":       {ask{rules: []rule{{"networks": list("192.0.2.0/24")}}, from: "198.51.100.1"}, "deny default"},

@@ -29,7 +29,8 @@ type lists struct {
 	methods  map[Class][]int32
 	tools    hashed
 	prefixes hashed // of tools
-	lengths  []int  // of the prefixes
+	clients  hashed
+	lengths  []int // of the prefixes
 	networks map[netip.Prefix][]int32
 	bits     []int // of the networks
 }
@@ -94,6 +95,7 @@ func (x *index) sort() {
 			for _, l := range b {
 				slices.Sort(l.tools)
 				slices.Sort(l.prefixes)
+				slices.Sort(l.clients)
 			}
 		}
 	}
@@ -156,7 +158,7 @@ var everything = func() []toolserver.Pattern {
 
 // narrowest returns the condition of a call by which a rule is found; empty without one.
 func (r *Rule) narrowest() Condition {
-	for _, c := range [...]Condition{OnTool, OnNetwork, OnMethod} {
+	for _, c := range [...]Condition{OnClient, OnTool, OnNetwork, OnMethod} {
 		if r.values(c) > 0 {
 			return c
 		}
@@ -167,6 +169,8 @@ func (r *Rule) narrowest() Condition {
 // values returns how many values a rule has for a condition of a call.
 func (r *Rule) values(c Condition) int {
 	switch c {
+	case OnClient:
+		return len(r.Clients)
 	case OnTool:
 		return len(r.Tools)
 	case OnNetwork:
@@ -179,6 +183,10 @@ func (r *Rule) values(c Condition) int {
 
 func (l *lists) add(r *Rule, number int32, by Condition) {
 	switch by {
+	case OnClient:
+		for _, client := range r.Clients {
+			l.clients.add(client, number)
+		}
 	case OnTool:
 		for _, tool := range r.Tools {
 			if prefix, wild := strings.CutSuffix(tool, "*"); wild {
@@ -234,6 +242,9 @@ func (l *lists) fitting(q *Question, try func(int32) bool) {
 			}
 		}
 	}
+	if q.Subject.client != "" {
+		l.clients.each(q.Subject.client, try)
+	}
 	for _, n := range l.bits {
 		if network, err := q.From.Unmap().WithZone("").Prefix(n); err == nil { // of the other version of IP
 			each(l.networks[network], try)
@@ -255,7 +266,8 @@ func each(list []int32, try func(int32) bool) bool {
 func (l *lists) all() iter.Seq[int32] {
 	return func(yield func(int32) bool) {
 		_ = each(l.rest, yield) && eachOf(l.methods, yield) && eachOf(l.networks, yield) &&
-			eachHashed(l.tools, yield) && eachHashed(l.prefixes, yield)
+			eachHashed(l.tools, yield) && eachHashed(l.prefixes, yield) &&
+			eachHashed(l.clients, yield)
 	}
 }
 

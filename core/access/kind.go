@@ -56,6 +56,13 @@ var RuleKind = kinds.Kind{
 			Usage: "network of the client, for example 10.0.0.0/8; may be repeated (default all)", Column: "NETWORKS",
 		},
 		{
+			Name: "clients", Shape: kinds.Texts, Label: "Clients",
+			Hint: "Of the authorization server: names, or URLs of documents, one on each line. Empty for all callers.",
+			Doc:  "Clients of the authorization server: names, or URLs of documents. Only tokens of these match the rule; empty for all callers",
+			Most: maxClients, Usage: "client whose tokens the rule is about: a name, or the URL of its document; may be repeated (default all callers)",
+			Whole: true, Column: "CLIENTS",
+		},
+		{
 			Name: "expiresAt", Check: kinds.CheckTime, Label: "End", Control: kinds.ControlEnd,
 			Hint: "A day such as 2027-01-31, at whose beginning it ends, or a time such as 2027-01-31T18:00:00Z. Empty: never.", Form: "date-time", Null: true,
 			Usage: "RFC 3339 time at which the rule ends (default never)", Column: "EXPIRES",

@@ -74,6 +74,7 @@ func naiveMatch(r audit.Details, m access.Member, q *access.Question) bool {
 	}) && some("servers", func(p string) bool { return glob(p, q.Server) }) &&
 		(r["methods"] == nil || some("methods", func(s string) bool { return s == class })) &&
 		(r["tools"] == nil || q.Call.Class == access.CallsTools && some("tools", func(p string) bool { return glob(p, q.Call.Name) })) &&
+		(r["clients"] == nil || some("clients", func(s string) bool { return s == q.Subject.Client() })) &&
 		(r["networks"] == nil || some("networks", func(n string) bool { return netip.MustParsePrefix(n).Contains(q.From) })) &&
 		(err != nil || expires.After(q.At))
 }
@@ -110,6 +111,7 @@ func (c chance) rule(i int) audit.Details {
 	for field, values := range map[string][]string{
 		"methods": {"tools/call", "tools/list", "prompts/*", "resources/*", "other"}, "tools": {"t", "tu", "t*", "u"},
 		"networks": {"10.0.0.0/8", "10.1.0.0/16", "192.0.2.0/24"},
+		"clients":  {"c0", "c1", "https://c.example/client.json"},
 	} {
 		if c.IntN(4) == 0 {
 			r[field] = c.some(2, values...)
@@ -173,6 +175,9 @@ func TestDecisionsAgreeWithTheNaiveEvaluator(t *testing.T) {
 		for n := range 200 {
 			m := c.member(t)
 			subject := access.NewSubject(m)
+			if m.Kind == access.Person {
+				subject = subject.WithClient(c.one("", "c0", "https://c.example/client.json", "c2"))
+			}
 			q := access.Question{
 				Subject: &subject, Server: c.server(), At: noon, From: netip.MustParseAddr(c.one("10.1.2.3", "10.2.0.1", "192.0.2.1")),
 				Call: access.NewCall(c.one("tools/call", "tools/call", "tools/list", "prompts/get", "resources/read", "ping"), c.one("t", "tu", "u", "v")),
@@ -262,6 +267,7 @@ func BenchmarkDecideLate(b *testing.B) {
 		},
 		"servers": func(i int) audit.Details { return audit.Details{"servers": list(fmt.Sprintf("com.n%d/*", i))} },
 		"tools":   func(i int) audit.Details { return audit.Details{"tools": list(fmt.Sprintf("other_%d", i))} },
+		"clients": func(i int) audit.Details { return audit.Details{"clients": list(fmt.Sprintf("client-%d", i))} },
 		"methods": func(int) audit.Details { return audit.Details{"methods": list("tools/list")} },
 		"networks": func(i int) audit.Details {
 			return audit.Details{"networks": list(fmt.Sprintf("10.%d.%d.0/24", i/250, i%250))}

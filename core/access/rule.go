@@ -5,7 +5,6 @@ package access
 
 import (
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 
@@ -51,6 +50,7 @@ type Rule struct {
 	Tools     []string         // names, or prefixes with "*" at the end; empty for all
 	MinTrust  trustlevel.Level // of a rule that allows; 0 for any
 	Networks  []netip.Prefix   // from which the call comes; empty for all
+	Clients   []string         // whose tokens of the authorization server call; empty for all tokens
 	ExpiresAt time.Time        // zero for never
 	Mode      Mode
 	ManagedBy string // the owner of the file that manages it; empty if it was made by hand
@@ -64,6 +64,8 @@ const (
 	maxServers  = 100
 	maxTools    = 500
 	maxNetworks = 100
+	maxClients  = 50
+	maxClient   = 2048 // the length of the URL of a document
 )
 
 // ParseRule returns the rule that an object describes, as Fields returns it. It returns
@@ -73,13 +75,19 @@ func ParseRule(given audit.Details) (Rule, error) {
 	name := given.Text("name")
 	r.Note(fields.CheckName(name))
 	rule := Rule{
-		Name: RuleName(name), Order: readOrder(&r), Effect: Effect(readWord(&r, "effect", "", Allow, Deny)),
+		Name: RuleName(name), Order: readOrder(&r), Effect: fields.Word(&r, "effect", "", Allow, Deny),
 		Subjects: fields.Parsed(&r, "subjects", true, maxSubjects, ParseSelector),
 		Servers:  fields.Parsed(&r, "servers", true, maxServers, toolserver.ParsePattern),
 		Methods:  fields.Parsed(&r, "methods", false, len(Classes()), parseClass),
 		Tools:    fields.Parsed(&r, "tools", false, maxTools, parseTool),
 		Networks: r.Networks("networks", maxNetworks),
-		Mode:     Mode(readWord(&r, "mode", Enforce, Enforce, Observe)),
+		Clients:  r.LongTexts("clients", maxClients, maxClient),
+		Mode:     fields.Word(&r, "mode", Enforce, Enforce, Observe),
+	}
+	for i, client := range rule.Clients {
+		if err := CheckClient(client); err != nil {
+			r.Note(fields.Invalid(fields.Item("clients", i), " %s", fault.PublicMessage(err)))
+		}
 	}
 	if level := given.Text("minTrust"); level != "" {
 		rule.MinTrust = readLevel(&r, level, rule.Effect)
@@ -103,18 +111,6 @@ func readOrder(r *fields.Reader) int {
 	return int(n)
 }
 
-// readWord returns one of the words of a field; otherwise is that of an empty field.
-func readWord[T ~string](r *fields.Reader, name string, otherwise T, words ...T) string {
-	word := T(r.Values.Text(name))
-	if word == "" {
-		word = otherwise
-	}
-	if !slices.Contains(words, word) {
-		r.Note(fields.Invalid(name, " must be %s or %s", words[0], words[1]))
-	}
-	return string(word)
-}
-
 func readLevel(r *fields.Reader, name string, effect Effect) trustlevel.Level {
 	level, err := trustlevel.Parse(name)
 	switch {
@@ -132,6 +128,15 @@ func parseTool(s string) (string, error) {
 		return "", fault.New(fault.Invalid, `a "*" must be at the end`)
 	}
 	return s, nil
+}
+
+// CheckClient returns fault.Invalid for a text that is neither the name of a registered client nor the
+// URL of the document of another one.
+func CheckClient(s string) error {
+	if strings.HasPrefix(s, "https://") && !strings.Contains(s, " ") || fields.CheckName(s) == nil {
+		return nil
+	}
+	return fault.New(fault.Invalid, "must be the name of a client, or the https URL of its document")
 }
 
 // SelectorKind is the first word of a Selector.
@@ -212,6 +217,7 @@ func (r *Rule) Fields() audit.Details {
 	fields.SetTexts(all, "methods", r.Methods)
 	fields.SetTexts(all, "tools", r.Tools)
 	fields.SetTexts(all, "networks", fields.NetworkTexts(r.Networks))
+	fields.SetTexts(all, "clients", r.Clients)
 	all.Set("minTrust", r.MinTrust.String())
 	if !r.ExpiresAt.IsZero() {
 		all["expiresAt"] = audit.Text(r.ExpiresAt.Format(time.RFC3339Nano))

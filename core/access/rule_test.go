@@ -72,6 +72,10 @@ func TestBoundsOfRules(t *testing.T) {
 		{"minTrust", audit.Text("LIMITED_TRUST"), ""}, {"minTrust", audit.Text("TOKEN"), "minTrust"},
 		{"networks", list("10.0.0.0/8", "2001:db8::/32"), ""}, {"networks", list("10.0.0.1"), "networks[0]"},
 		{"networks", texts(101, "10.0.%d.0/24"), "networks"},
+		{"clients", list("vscode", "https://vscode.example/client.json"), ""}, {"clients", list("http://x.example/c"), "clients[0]"},
+		{"clients", texts(50, "c%d"), ""}, {"clients", texts(51, "c%d"), "clients"}, {"clients", list("a", ""), "clients[1]"},
+		{"clients", list("https://c.example/" + strings.Repeat("x", 2030)), ""}, {"clients", list("c", "c"), "clients[1]"},
+		{"clients", list("https://c.example/" + strings.Repeat("x", 2031)), "clients[0]"}, {"clients", list("VS Code"), "clients[0]"},
 		{"expiresAt", audit.Text("2027-01-01T00:00:00Z"), ""}, {"expiresAt", audit.Text("tomorrow"), "expiresAt"},
 		{"mode", audit.Text("observe"), ""}, {"mode", audit.Text("off"), "mode"},
 	} {
@@ -115,6 +119,7 @@ func TestRulesRoundTrip(t *testing.T) {
 		rule, err := access.ParseRule(fieldsOf(audit.Details{
 			"order": audit.Number(rapid.IntRange(0, 10_000).Draw(t, "order")), "methods": some("methods", "tools/call", "other"),
 			"subjects": some("subjects", "anyone", "group:acme/dev", "person:a@b.example"), "tools": some("tools", "a", "b*"),
+			"clients":  some("clients", "c", "https://c.example/client.json"),
 			"networks": some("networks", "10.1.0.0/16", "::/0"), "mode": audit.Text("observe"),
 			"minTrust": audit.Text("UNVERIFIED"), "expiresAt": audit.Text("2027-01-01T00:00:00.25+01:00"),
 		}))

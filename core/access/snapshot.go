@@ -50,6 +50,7 @@ type knownServer struct {
 	Name                 toolserver.Name
 	Quarantined, Deleted bool // as Listing has them
 	places               []placed
+	addresses            []address
 }
 
 // placed is a key of remotes under which a server is found.
@@ -114,7 +115,7 @@ func (s *Snapshot) With(changed []Listing) *Snapshot {
 
 // newServer returns the server of a listing; nil if nothing about it needs to be known.
 func newServer(l Listing) *knownServer {
-	k := &knownServer{Name: l.Name, Quarantined: l.Quarantined, Deleted: l.Deleted}
+	k := &knownServer{Name: l.Name, Quarantined: l.Quarantined, Deleted: l.Deleted, addresses: addressesOf(&l)}
 	for i, urls := range [...][]string{l.Remotes, l.Withdrawn} {
 		for _, url := range urls {
 			at, ok := placeOf(url)
@@ -135,7 +136,8 @@ func (k *knownServer) equals(other *knownServer) bool {
 	if k == nil || other == nil {
 		return k == other
 	}
-	return k.Quarantined == other.Quarantined && k.Deleted == other.Deleted && slices.Equal(k.places, other.places)
+	return k.Quarantined == other.Quarantined && k.Deleted == other.Deleted && slices.Equal(k.places, other.places) &&
+		slices.Equal(k.addresses, other.addresses)
 }
 
 // unlisted returns a server that is not listed, for the rules about the name that a proxy states. Without
@@ -186,7 +188,7 @@ func (s *ruleset) passes(r *Rule) bool { return r.Mode == Observe || s.options.M
 func (s *ruleset) distinguishes(q *Question, k *knownServer) bool {
 	for i := range s.about(q.Subject, k) {
 		r := &s.rules[i]
-		if len(r.Methods)+len(r.Tools) > 0 && !r.hasExpired(q.At) && r.selects(q.Subject, k.Name) != (Selector{}) && r.covers(k.Name) {
+		if len(r.Methods)+len(r.Tools) > 0 && !r.hasExpired(q.At) && r.isAbout(q.Subject, k.Name) {
 			return true
 		}
 	}

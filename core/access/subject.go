@@ -45,9 +45,11 @@ type Grant struct {
 // Subject is who calls (contract Z-4). The zero value is anyone. It never changes, and is worth
 // keeping: it has the keys by which rules are found.
 type Subject struct {
-	member  Member
-	problem Reason
-	keys    []string // of selectors that can match; those of grants only if the grant covers the server
+	member   Member
+	problem  Reason
+	keys     []string  // of selectors that can match; those of grants only if the grant covers the server
+	client   string    // whose token calls; empty for other tokens
+	resource *Resource // for which the token is; nil for all servers
 }
 
 // NewSubject returns the subject of a member.
@@ -75,6 +77,24 @@ func (s Subject) WithTrust(l trustlevel.Level) Subject {
 	s.member.Trust = l
 	return s
 }
+
+// WithGroups returns the person in other groups, before WithClient and Within.
+func (s Subject) WithGroups(all []Group) Subject {
+	if s.problem != "" {
+		return s
+	}
+	s.member.Groups = all
+	return NewSubject(s.member)
+}
+
+// WithClient returns the subject as it calls by a token of a client of the authorization server.
+func (s Subject) WithClient(client string) Subject {
+	s.client = client
+	return s
+}
+
+// Client returns the client by whose token the subject calls; empty for other tokens.
+func (s *Subject) Client() string { return s.client }
 
 // Refused returns the subject of a token that is not valid now, or of a person who is not active.
 func Refused() Subject { return Subject{problem: InvalidToken} }

@@ -44,7 +44,8 @@ func (s *Snapshot) usage(subject *Subject, k *knownServer, at time.Time) Usage {
 	u := Usage{Server: k.Name, Rest: Deny}
 	for _, i := range slices.Compact(slices.Sorted(s.about(subject, k))) {
 		r := &s.rules[i]
-		if r.hasExpired(at) || r.isNever() || r.selects(subject, k.Name) == (Selector{}) || !r.covers(k.Name) {
+		if r.hasExpired(at) || r.isNever() || r.selects(subject, k.Name) == (Selector{}) || !r.covers(k.Name) ||
+			subject.client != "" && !r.isOfClient(subject) { // else the person can use the client
 			continue
 		}
 		all := r.isUnconditional()

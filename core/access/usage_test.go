@@ -38,7 +38,10 @@ func TestUsages(t *testing.T) {
 		"nothing after a denial": {rules: []rule{{"effect": deny, "order": audit.Number(1)}, {"name": audit.Text("b")}}},
 		"only observed":          {rules: []rule{{"mode": audit.Text("observe")}}},
 		"ended":                  {rules: []rule{{"expiresAt": audit.Text("2026-11-27T12:00:00Z")}}},
-		"of another":             {rules: []rule{{"subjects": list("service:ci")}}},
+		"by a client": {
+			rules: []rule{{"clients": list("vscode"), "servers": list("org.other/x")}, {"name": audit.Text("b"), "clients": list("x"), "effect": deny}},
+			want:  "org.other/x: May use everything, with a token of vscode."},
+		"of another": {rules: []rule{{"subjects": list("service:ci")}}},
 		"by a grant": {
 			rules: []rule{{"subjects": list("grant:publish"), "servers": list("*")}},
 			want:  "com.example/mail: May use everything. com.example/weather: May use everything."},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fields"
@@ -91,10 +92,26 @@ func (r *Rule) conditions() (words string) {
 	if len(r.Networks) > 0 {
 		words += ", from " + enumerate(fields.NetworkTexts(r.Networks), "or")
 	}
+	if len(r.Clients) > 0 {
+		words += ", with a token of " + enumerate(shortTexts(r.Clients), "or")
+	}
 	if !r.ExpiresAt.IsZero() {
 		words += ", until " + dayOf(r.ExpiresAt)
 	}
 	return words
+}
+
+// maxShort is how many bytes of the URL of a client are in a sentence.
+const maxShort = 80
+
+func shortTexts(all []string) []string {
+	all = slices.Clone(all)
+	for i, text := range all {
+		if len(text) > maxShort {
+			all[i] = strings.ToValidUTF8(text[:maxShort], "") + "…"
+		}
+	}
+	return all
 }
 
 // dayOf returns a time in words: the day alone if it is the beginning of one.
@@ -155,7 +172,7 @@ func (d *Decision) Sentence() string {
 var reasonWords = map[Reason]string{
 	Disputed:       "Programs disagree where the address leads, and may take it for that of a server: it is denied.",
 	Quarantined:    "All versions of the server are in quarantine: every call is denied.",
-	InvalidToken:   "The token is not valid, or its owner is not active: the caller is asked to sign in.",
+	InvalidToken:   "The token is not valid, is for other servers, or its owner is not active: the caller is asked to sign in.",
 	Unreadable:     "The call cannot be read, and rules distinguish the calls of this caller: it is denied.",
 	HeaderMismatch: "The headers state another call than the body: it is denied.",
 	Away:           "The database is away, and the call is allowed then.",
@@ -164,7 +181,8 @@ var reasonWords = map[Reason]string{
 // Sentence returns why a rule did not decide: the first condition that failed, in words.
 func (c Condition) Sentence() string {
 	return map[Condition]string{
-		OnSubject: "It is not about this subject.", OnServer: "It is not about this server.",
+		OnSubject: "It is not about this subject.", OnClient: "It is not about tokens of this client.",
+		OnServer: "It is not about this server.",
 		OnMethod: "It is not about this method.", OnTool: "It is not about this tool.",
 		OnNetwork: "It is not about this address.", OnTime: "It has ended.",
 		OnMode: "It matches, and only observes.",

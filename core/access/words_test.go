@@ -40,6 +40,8 @@ func TestSentencesOfRules(t *testing.T) {
 			"Allows everybody with a valid token to call tools, list tools, use prompts, read resources and use other methods of com.example/*."},
 		{rule{"tools": texts(5, "t%d")}, "Allows everybody with a valid token to call the tools t0, t1, t2, t3 and t4 of com.example/*."},
 		{rule{"tools": texts(500, "t%d")}, "Allows everybody with a valid token to call the tools t0, t1, t2, t3 and 496 more of com.example/*."},
+		{rule{"clients": list("vscode", "https://claude.example/client.json")},
+			"Allows everybody with a valid token to use com.example/*, with a token of vscode or https://claude.example/client.json."},
 		{rule{"minTrust": audit.Text("FULL_TRUST"), "networks": list("10.0.0.0/8", "192.0.2.0/24"), "expiresAt": audit.Text("2027-03-01T18:30:05Z")},
 			"Allows everybody with a valid token to use com.example/*, at FULL_TRUST or above, from 10.0.0.0/8 or 192.0.2.0/24, until 1 March 2027, 18:30:05 UTC."},
 	} {
@@ -81,7 +83,7 @@ func TestSentencesOfDecisions(t *testing.T) {
 		}
 	}
 	for _, c := range []access.Condition{
-		access.OnSubject, access.OnServer, access.OnMethod, access.OnTool, access.OnNetwork, access.OnTime, access.OnMode,
+		access.OnSubject, access.OnClient, access.OnServer, access.OnMethod, access.OnTool, access.OnNetwork, access.OnTime, access.OnMode,
 	} {
 		if !strings.HasSuffix(c.Sentence(), ".") {
 			t.Errorf("%s is %q", c, c.Sentence())
@@ -97,8 +99,9 @@ func TestSentencesAreBounded(t *testing.T) {
 		r := mustRule(t, rule{
 			"subjects": texts(count("subjects", 100), "person:p%d@example.com"), "servers": texts(count("servers", 100), "com.example/s%d"),
 			"tools": texts(count("tools", 500), "tool%d"), "networks": texts(count("networks", 100), "10.0.%d.0/24"),
+			"clients": texts(count("clients", 50), "https://c%d.example/"+strings.Repeat("x", 2000)),
 		})
-		if s := r.Sentence(); len(s) > 500 || !strings.HasPrefix(s, "Allows ") || !strings.HasSuffix(s, ".") {
+		if s := r.Sentence(); len(s) > 1000 || !strings.HasPrefix(s, "Allows ") || !strings.HasSuffix(s, ".") {
 			rt.Fatalf("%d bytes: %s", len(s), s)
 		}
 	})

@@ -28,6 +28,7 @@ const (
 	PublisherProof     Category = "PUBLISHER_PROOF"
 	AccessRefused      Category = "ACCESS_REFUSED"
 	AccessDecision     Category = "ACCESS_DECISION"
+	Authorization      Category = "AUTHORIZATION"
 )
 
 // Categories returns all categories.
@@ -35,6 +36,7 @@ func Categories() []Category {
 	return []Category{
 		LoginAttempt, RiskEvaluation, DeviceChange, SuspiciousActivity, StepUpAttempt,
 		RegistryChange, CredentialChange, AccountChange, MethodsChange, PublisherProof, AccessRefused, AccessDecision,
+		Authorization,
 	}
 }
 

@@ -34,6 +34,14 @@ var sentences = map[string]string{
 
 	"ACCESS_DECISION": "called|call|[{tool} of ][{serverName} ][{count#time}]",
 
+	"AUTHORIZATION allow":     "gave|give|[{clientName} ]access[ to {resource}]",
+	"AUTHORIZATION refuse":    "got|get|access[ to {resource}][ with {clientName}]",
+	"AUTHORIZATION token":     "got|get|a token[ for {resource}][ with {clientName}]",
+	"AUTHORIZATION refresh":   "renewed|renew|a token[ for {resource}][ with {clientName}]",
+	"AUTHORIZATION assertion": "got|get|a token[ for {resource}][ with {clientName}][ by the company {provider}]",
+	"AUTHORIZATION revoke":    "ended|end|the access[ of {clientName}][ to {resource}]",
+	"AUTHORIZATION document":  "published|publish|its document as a client",
+
 	"CREDENTIAL_CHANGE password":        "changed|change|the password [of {key}]",
 	"CREDENTIAL_CHANGE forgot_password": "requested|request|a link to set a password",
 	"CREDENTIAL_CHANGE password_reset":  "set|set|the password with a link",

@@ -52,6 +52,13 @@ func TestSentence(t *testing.T) {
 		{AccessDecision, false, `{"effect":"deny","reason":"rule","rule":"night","serverName":"com.example/wiki","tool":"edit","count":3}`,
 			"could not call edit of com.example/wiki 3 times: an access rule"},
 		{AccessDecision, false, `{"effect":"challenge","reason":"away","host":"x.example"}`, "could not call: away"},
+		{Authorization, true, `{"action":"allow","clientName":"Editor","resource":"https://wiki.example/mcp"}`,
+			"gave Editor access to https://wiki.example/mcp"},
+		{Authorization, false, `{"action":"refuse","clientName":"Editor","resource":"https://wiki.example/mcp",
+			"reason":"no access rule allows it"}`,
+			"could not get access to https://wiki.example/mcp with Editor: no access rule allows it"},
+		{Authorization, false, `{"action":"document","actor":"https://editor.example/client","reason":"it has no name"}`,
+			"could not publish its document as a client: it has no name"},
 		{MethodsChange, true, `{"action":"new_one"}`, "methods change new one"},
 	} {
 		e := Event{Category: c.category, Success: c.success}

@@ -27,6 +27,9 @@ type DeviceSecret string
 // placeholder.
 type CookieSecret string
 
+// ClientSecret is the secret of a registered client in clear: opaque, 256 bits. It prints as a placeholder.
+type ClientSecret string
+
 // OTP is a one-time code in clear. It prints as a placeholder.
 type OTP string
 
@@ -41,6 +44,12 @@ func (DeviceSecret) String() string { return "[device token]" }
 
 // String returns a placeholder.
 func (CookieSecret) String() string { return "[session cookie]" }
+
+// String returns a placeholder.
+func (ClientSecret) String() string { return "[client secret]" }
+
+// GoString returns a placeholder.
+func (s ClientSecret) GoString() string { return s.String() }
 
 // String returns a placeholder.
 func (OTP) String() string { return "[code]" }
@@ -61,13 +70,13 @@ func (s CookieSecret) GoString() string { return s.String() }
 func (o OTP) GoString() string { return o.String() }
 
 // NewSecret returns an opaque token of 256 random bits: base64url without padding, 43 characters.
-func NewSecret[S RefreshSecret | DeviceSecret | CookieSecret | LinkSecret](random [32]byte) S {
+func NewSecret[S RefreshSecret | DeviceSecret | CookieSecret | LinkSecret | ClientSecret](random [32]byte) S {
 	return S(base64.RawURLEncoding.EncodeToString(random[:]))
 }
 
 // HashSecret returns the hash under which an opaque token is stored. A plain hash suffices for 256
 // random bits.
-func HashSecret[S RefreshSecret | DeviceSecret | CookieSecret | APISecret | LinkSecret](s S) TokenHash {
+func HashSecret[S RefreshSecret | DeviceSecret | CookieSecret | APISecret | LinkSecret | ClientSecret](s S) TokenHash {
 	return sha256.Sum256([]byte(s))
 }
 

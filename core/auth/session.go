@@ -89,6 +89,19 @@ func (s *Session) EndFor(user UserID, now time.Time, reason EndReason) error {
 	return nil
 }
 
+// Renew extends the session at an activity of its person: by a lifetime from then, and to a greatest
+// age at most.
+func (s *Session) Renew(now time.Time, lifetime, greatest time.Duration) {
+	if latest := now.Add(greatest); s.MaxExpiresAt.After(latest) {
+		s.MaxExpiresAt = latest // written by an instance whose clock was ahead, or with another setting
+	}
+	s.ExpiresAt = now.Add(lifetime)
+	if s.ExpiresAt.After(s.MaxExpiresAt) {
+		s.ExpiresAt = s.MaxExpiresAt
+	}
+	s.LastActivity = now
+}
+
 // EndReason is the reason why a session ended.
 type EndReason string
 

@@ -3,6 +3,7 @@
 package fields
 
 import (
+	"cmp"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -20,8 +21,9 @@ const MaxText = 255
 
 // Reader reads fields and keeps the first error.
 type Reader struct {
-	Values jsonvalue.Object
-	Err    error
+	Values  jsonvalue.Object
+	Err     error
+	MaxText int // of the texts of lists, in place of the constant; 0 for that
 }
 
 // Note keeps an error, unless it is nil or there was one before.
@@ -45,6 +47,11 @@ func (r *Reader) Text(name, otherwise string, most int) string {
 
 // Texts returns a list of at most so many texts, of which no two are equal.
 func (r *Reader) Texts(name string, most int) (all []string) {
+	return r.LongTexts(name, most, cmp.Or(r.MaxText, MaxText))
+}
+
+// LongTexts is Texts for texts of at most so many characters.
+func (r *Reader) LongTexts(name string, most, longest int) (all []string) {
 	list := r.Values.List(name)
 	if len(list) > most {
 		r.Note(Invalid(name, " must have at most %d entries", most))
@@ -53,8 +60,8 @@ func (r *Reader) Texts(name string, most int) (all []string) {
 	known := make(map[string]bool, len(list))
 	for i, v := range list {
 		s, _ := v.(jsonvalue.Text)
-		if !IsText(string(s), MaxText) {
-			r.Note(Invalid(Item(name, i), " must have 1 to %d characters, without control characters", MaxText))
+		if !IsText(string(s), longest) {
+			r.Note(Invalid(Item(name, i), " must have 1 to %d characters, without control characters", longest))
 		}
 		if known[string(s)] {
 			r.Note(Invalid(Item(name, i), " is there twice"))
@@ -62,6 +69,17 @@ func (r *Reader) Texts(name string, most int) (all []string) {
 		known[string(s)], all = true, append(all, string(s))
 	}
 	return all
+}
+
+// Word returns one of the words of a field; otherwise is that of an empty field.
+func Word[T ~string](r *Reader, name string, otherwise T, words ...T) T {
+	word := cmp.Or(T(r.Values.Text(name)), otherwise)
+	if !slices.Contains(words, word) {
+		last := len(words) - 1
+		first := jsonvalue.Object{"": jsonvalue.Texts(words[:last])}.Texts("")
+		r.Note(Invalid(name, " must be %s or %s", strings.Join(first, ", "), words[last]))
+	}
+	return word
 }
 
 // Networks returns a list of at most so many networks.

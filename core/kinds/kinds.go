@@ -5,6 +5,7 @@ package kinds
 import (
 	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,6 +26,7 @@ type Kind struct {
 	About                              string  // what follows its name in sentences, for example "of company sign-in"
 	Most                               int     // how many objects there may be; 0 for any number
 	Facts                              []Field // what else a response has, which no one writes
+	Shown                              string  // the fact with a secret, which only the response to its making has
 	ListDoc, GetDoc, PutDoc, RemoveDoc string  // sentences about the operations
 	Purge                              string  // what purge=true does when one is removed; empty for nothing
 }
@@ -34,6 +36,25 @@ func (k *Kind) Path() string { return separated(k.List, "-") }
 
 // Noun returns how one of its objects is called in sentences, for example "access rule".
 func (k *Kind) Noun() string { return separated(k.Name, " ") }
+
+// Key returns how the name of one of its objects is called, for example "Name".
+func (k *Kind) Key() string { return cmp.Or(k.Fields[0].Label, "Name") }
+
+// Declared returns the fields that a state in a file may have.
+func (k *Kind) Declared() []Field {
+	return slices.DeleteFunc(slices.Clone(k.Fields), func(f Field) bool { return f.Secret && f.Shape == Flag })
+}
+
+// Present returns the values that a state needs: those that are not what a missing one is.
+func (k *Kind) Present(values audit.Details) audit.Details {
+	all := Present(values)
+	for i := range k.Fields {
+		if f := &k.Fields[i]; f.on() && values[f.Name] == audit.Flag(false) {
+			all[f.Name] = values[f.Name]
+		}
+	}
+	return all
+}
 
 // Verb returns what the actions of its events begin with, for example "access_rule".
 func (k *Kind) Verb() string { return separated(k.Name, "_") }
@@ -60,6 +81,7 @@ const (
 	TextMap
 	Objects
 	Object
+	Document // an object with any members, or a text with its JSON
 )
 
 // Field is a field of the objects of a kind, or of an object in it.
@@ -69,7 +91,7 @@ type Field struct {
 	Required bool
 	Check    func(string) error // of each text; nil for any
 	Inner    []Field            // of Objects and Object
-	Secret   bool               // it is written and never read
+	Secret   bool               // it is written and never read; a Flag orders something once
 
 	// How the documentation of the API has it.
 	Doc  string // what it means
@@ -90,6 +112,9 @@ type Field struct {
 	Whole       bool   // commas do not separate the texts of the flag
 	Column      string // its title in tables, and if it is in an object, anything; empty for no column
 }
+
+// on reports whether a missing one is a flag that is set.
+func (f *Field) on() bool { return f.Shape == Flag && f.Default == "true" }
 
 // FlagName returns the name of its flag, for example "min-trust".
 func (f *Field) FlagName() string {
@@ -118,7 +143,7 @@ func Words[T ~string](values ...T) []Option {
 }
 
 // Complete returns the values of fields with those that are missing: no text is null, and a list
-// without entries, a flag that is not set and an object without members are there. A secret is not.
+// without entries, a flag as it is by default and an object without members are there. A secret is not.
 func Complete(fields []Field, values audit.Details) audit.Details {
 	all := make(audit.Details, len(fields))
 	for i := range fields {
@@ -133,7 +158,7 @@ func Complete(fields []Field, values audit.Details) audit.Details {
 		case f.Shape == Texts || f.Shape == Objects:
 			value = audit.List{}
 		case f.Shape == Flag:
-			value = audit.Flag(false)
+			value = audit.Flag(f.on())
 		}
 		all[f.Name] = value
 	}

@@ -15,13 +15,18 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
-// Description is what an Operator knows of a kind. All fields are required.
+// Description is what an Operator knows of a kind. Fields are required unless they are optional.
 type Description[K ~string, T any] struct {
 	Kind  *kinds.Kind
 	Parse func(audit.Details) (T, error)
 	Show  func(*T) management.Object // as Parse reads it, without empty fields
 	Key   func(*T) K
 	Owner func(*T) *string
+	// Admit is optional. It returns an error for an object that may not be stored in place of another one,
+	// which may be nil, and completes it. Its owner is empty if it comes of no file.
+	Admit func(ctx context.Context, current, wanted *T) error
+	// State is optional, and as that of Of.
+	State func(context.Context, *T) audit.Details
 }
 
 // Ports are the dependencies of an Operator. All fields are required.
@@ -97,6 +102,11 @@ func (o *Operator[K, T]) find(ctx context.Context, key K) (*T, error) {
 }
 
 func (o *Operator[K, T]) admit(ctx context.Context, current, wanted *T) error {
+	if o.of.Admit != nil {
+		if err := o.of.Admit(ctx, current, wanted); err != nil {
+			return err
+		}
+	}
 	if current == nil {
 		n, err := o.ports.Store.Count(ctx)
 		if err == nil && n >= o.of.Kind.Most {
@@ -148,7 +158,7 @@ func (o *Operator[K, T]) Remove(ctx context.Context, key K, check func(current *
 // Objects returns the objects as those of any kind.
 func (o *Operator[K, T]) Objects() management.Objects {
 	return Of[T]{
-		Of: o.of.Kind, From: o.of.Parse, Show: o.of.Show,
+		Of: o.of.Kind, From: o.of.Parse, Show: o.of.Show, State: o.of.State,
 		All: func(ctx context.Context, after string, limit int) ([]T, error) { return o.List(ctx, K(after), limit) },
 		One: func(ctx context.Context, key string) (T, error) { return o.Get(ctx, K(key)) },
 		Store: func(ctx context.Context, c management.Change, check func(*T) error) (one T, created bool, err error) {

@@ -20,6 +20,9 @@ type Of[T any] struct {
 	One   func(ctx context.Context, key string) (T, error)
 	Store func(ctx context.Context, c management.Change, check func(*T) error) (stored T, created bool, err error)
 	Drop  func(ctx context.Context, key string, c management.Change, check func(*T) error) error
+	// State is optional: what is known of a stored object besides what Show returns. It is called for each
+	// object of a list.
+	State func(context.Context, *T) audit.Details
 }
 
 // PageOf returns the function All of a list that is short enough to be read whole.
@@ -38,27 +41,34 @@ func PageOf[T any](
 func (o Of[T]) Kind() *kinds.Kind { return o.Of }
 
 // Parse implements management.Objects.
-func (o Of[T]) Parse(fields audit.Details) (management.Object, error) { return o.shown(o.From(fields)) }
+func (o Of[T]) Parse(fields audit.Details) (management.Object, error) {
+	one, err := o.From(fields)
+	if err != nil {
+		return management.Object{}, err
+	}
+	return o.Show(&one), nil
+}
 
 // List implements management.Objects.
 func (o Of[T]) List(ctx context.Context, after string, limit int) ([]management.Object, error) {
 	all, err := o.All(ctx, after, limit)
 	objects := make([]management.Object, len(all))
 	for i := range all {
-		objects[i] = o.Show(&all[i])
+		objects[i] = o.stored(ctx, &all[i])
 	}
 	return objects, err
 }
 
 // Get implements management.Objects.
 func (o Of[T]) Get(ctx context.Context, key string) (management.Object, error) {
-	return o.shown(o.One(ctx, key))
+	one, err := o.One(ctx, key)
+	return o.shown(ctx, one, err)
 }
 
 // Put implements management.Objects.
 func (o Of[T]) Put(ctx context.Context, c management.Change) (management.Object, bool, error) {
 	stored, created, err := o.Store(ctx, c, o.check(c.Check))
-	shown, err := o.shown(stored, err)
+	shown, err := o.shown(ctx, stored, err)
 	return shown, created, err
 }
 
@@ -67,11 +77,20 @@ func (o Of[T]) Remove(ctx context.Context, key string, c management.Change) erro
 	return o.Drop(ctx, key, c, o.check(c.Check))
 }
 
-func (o Of[T]) shown(one T, err error) (management.Object, error) {
+func (o Of[T]) shown(ctx context.Context, one T, err error) (management.Object, error) {
 	if err != nil {
 		return management.Object{}, err
 	}
-	return o.Show(&one), nil
+	return o.stored(ctx, &one), nil
+}
+
+// stored returns a stored object with its state.
+func (o Of[T]) stored(ctx context.Context, one *T) management.Object {
+	shown := o.Show(one)
+	if o.State != nil {
+		shown.State = o.State(ctx, one)
+	}
+	return shown
 }
 
 // check returns a check of a shown object as that of a stored one; nil for nil.

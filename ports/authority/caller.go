@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -30,6 +31,10 @@ type Authority interface {
 	// a sender who has verified its signature and whom the service trusts. The errors are those of
 	// IdentifyReader; that for an issuer who is no provider is fault.Unauthenticated.
 	IdentifyVerified(ctx context.Context, payload []byte, from netip.Addr) (Caller, error)
+	// IdentifyCall is IdentifyReader for a call of a tool server, which only decisions about calls may use. It
+	// accepts tokens of the authorization server for tool servers, which are good nowhere else, and refuses
+	// those for this registry.
+	IdentifyCall(ctx context.Context, token string, from netip.Addr) (Caller, error)
 }
 
 // Caller is who calls a use case: a person with a session or by a token, a service account by a
@@ -43,6 +48,7 @@ type Caller struct {
 	publisher *Publisher
 	token     *Token
 	foreign   *Foreign
+	granted   *Granted
 	address   netip.Addr
 }
 
@@ -54,6 +60,7 @@ const (
 	serviceAccount
 	provedPublisher
 	foreigner
+	visitor
 	operator
 )
 
@@ -119,8 +126,39 @@ type Foreign struct {
 	Reads  bool     // the token has the scope for reading the registry
 }
 
-// ReadScope is the scope of a foreign token that may read the registry.
-const ReadScope scope.Scope = "mcp-registry:read"
+// The scopes of tokens that others issue, or the authorization server, for reading and changing the
+// registry.
+const (
+	ReadScope  scope.Scope = "mcp-registry:read"
+	WriteScope scope.Scope = "mcp-registry:write"
+)
+
+// Granted is how an application calls for a person, by a token of the authorization server (contract T-3,
+// T-16). It never changes.
+type Granted struct {
+	UserID    registry.Holder
+	SessionID string // in which it was granted; empty if the provider of a company has granted it
+	Client    string
+	Trust     Trust     // of a token for a tool server the live level only
+	Scopes    scope.Set // of a token for this registry
+	// Resource is for which tool servers the token is; nil for this registry.
+	Resource *access.Resource
+	Groups   []string // PROVIDER/GROUP, in place of those of the person; nil for those
+}
+
+// NewGranted returns an application as the caller of a request. With a token for this registry it is the
+// person within the scopes; with one for tool servers it may do nothing here. Only an Authority may call
+// it.
+func NewGranted(g Granted, from netip.Addr) Caller {
+	c := Caller{kind: person, holder: g.UserID, session: g.SessionID, trust: g.Trust, granted: &g, address: from}
+	if g.Resource != nil {
+		c.kind = visitor
+	}
+	return c
+}
+
+// Granted returns how an application calls; nil for other callers.
+func (c Caller) Granted() *Granted { return c.granted }
 
 // NewForeign returns the owner of an access token of a company provider as the caller of a request.
 // Only an Authority may call it.
@@ -158,6 +196,8 @@ func (c Caller) Person() (registry.Holder, error) {
 			"the token of a publisher may only publish and change status: sign in as a person")
 	case foreigner:
 		return "", fault.New(fault.Forbidden, "the token of a company may only read the registry: sign in as a person")
+	case visitor:
+		return "", fault.New(fault.Unauthenticated, "the access token is for another server")
 	}
 	return "", fault.New(fault.Unauthenticated, "an access token is required")
 }
@@ -213,14 +253,37 @@ func (c Caller) RequireAction(oneOf ...registry.Action) error {
 // RequireScope returns the error of scope.Insufficient if the caller acts by a token with none of
 // the scopes, or by a foreign one.
 func (c Caller) RequireScope(oneOf ...scope.Scope) error {
-	if c.kind == foreigner {
+	switch {
+	case c.kind == foreigner:
 		return scope.Insufficient(oneOf...)
-	}
-	if c.token == nil || slices.ContainsFunc(oneOf, c.token.Scopes.Has) {
+	case c.granted != nil:
+		return c.granted.require(oneOf)
+	case c.token == nil || slices.ContainsFunc(oneOf, c.token.Scopes.Has):
 		return nil
 	}
 	return scope.Insufficient(oneOf...)
 }
+
+// require returns the error of scope.Insufficient, with the scopes as the authorization server has them.
+func (g *Granted) require(oneOf []scope.Scope) error {
+	if slices.ContainsFunc(oneOf, g.Scopes.Has) {
+		return nil
+	}
+	needed := slices.Clone(oneOf)
+	for i, one := range needed {
+		switch one {
+		case scope.Read:
+			needed[i] = ReadScope
+		case scope.Publish, scope.Edit:
+			needed[i] = WriteScope
+		}
+	}
+	return scope.Insufficient(slices.Compact(needed)...)
+}
+
+// IsToken reports whether the caller acts by a token that leads to no others: one of its own, or one of the
+// authorization server.
+func (c Caller) IsToken() bool { return c.token != nil || c.granted != nil }
 
 // RequireAll returns the error of scope.Insufficient if the caller acts by a token without some of
 // the scopes, which it would give to others.

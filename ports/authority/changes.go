@@ -8,6 +8,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 )
 
+// DetailClient is the client of the authorization server by whose token somebody acts.
+const DetailClient = "client"
+
 // Change returns the audit event of the act. It is in the log of the person who acted.
 func (a *Act) Change() audit.Change {
 	details := registry.VersionDetails(a.ServerName, a.Version)
@@ -42,6 +45,9 @@ func (c Caller) describe(details audit.Details) (person audit.Subject) {
 		details["userId"], details[audit.DetailActor] = audit.Text(c.holder), audit.Text(c.Actor().Who)
 		details.Set("sessionId", c.session)
 	}
+	if g := c.granted; g != nil {
+		details.Set(DetailClient, g.Client)
+	}
 	details.Set("trustLevel", string(c.trust.Level))
 	details.Set(audit.DetailToken, c.tokenPrefix())
 	describeAddress(details, c.address)
@@ -57,7 +63,7 @@ func (c Caller) tokenPrefix() string {
 // Actor returns who makes the changes of the caller.
 func (c Caller) Actor() audit.Actor {
 	switch c.kind {
-	case person:
+	case person, visitor:
 		return audit.Actor{Who: audit.PersonActor + string(c.holder), TokenPrefix: c.tokenPrefix()}
 	case serviceAccount:
 		return audit.Actor{Who: string(c.holder), TokenPrefix: c.tokenPrefix()}

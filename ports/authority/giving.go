@@ -35,7 +35,7 @@ func CheckGiven(ctx context.Context, action string) error {
 
 // RefuseToken returns fault.Forbidden if the caller of GivenBy acts by a token, for what tokens cannot do.
 func RefuseToken(ctx context.Context, do string) error {
-	if _, ok := Giver(ctx).Token(); ok {
+	if Giver(ctx).IsToken() {
 		return fault.Newf(fault.Forbidden, "a token cannot %s: sign in", do)
 	}
 	return nil

@@ -2,7 +2,11 @@ package authstore
 
 import (
 	"context"
+	"crypto"
+	"crypto/ecdsa"
 	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rsa"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -170,15 +174,49 @@ type KeyID string
 // PublicKey is the public half of a key that signs access tokens.
 type PublicKey struct {
 	ID     KeyID
-	Key    ed25519.PublicKey
-	SeenAt time.Time // when an instance last announced that it may sign with the key
+	Key    crypto.PublicKey // of one of the algorithms
+	SeenAt time.Time        // when an instance last announced that it may sign with the key
+}
+
+// The algorithms of signatures (RFC 7518, RFC 8037). Those of sessions are by EdDSA.
+const (
+	EdDSA = "EdDSA" // Ed25519
+	ES256 = "ES256" // P-256
+	RS256 = "RS256" // RSA, at least 2,048 bits
+)
+
+const minRSA = 2048 // bits
+
+// Algorithm returns the one algorithm that a public key is for; empty for a key of another kind.
+func Algorithm(key crypto.PublicKey) string {
+	switch k := key.(type) {
+	case ed25519.PublicKey:
+		if len(k) == ed25519.PublicKeySize {
+			return EdDSA
+		}
+	case *ecdsa.PublicKey:
+		if k.Curve == elliptic.P256() {
+			return ES256
+		}
+	case *rsa.PublicKey:
+		if k.N.BitLen() >= minRSA {
+			return RS256
+		}
+	}
+	return ""
+}
+
+// Is reports whether the key is the same as another.
+func (k PublicKey) Is(other crypto.PublicKey) bool {
+	same, ok := k.Key.(interface{ Equal(crypto.PublicKey) bool }) // those of the standard library
+	return ok && same.Equal(other)
 }
 
 // KeyRing stores what all instances of a deployment share for signing: the public keys of access
 // tokens, and the root secret. It joins no transaction.
 type KeyRing interface {
 	// Announce stores a public key, or renews the SeenAt of a stored one. It returns fault.Conflict
-	// when another key is stored under the id.
+	// when another key of its kind is stored under the id, and fault.Invalid for one of no algorithm.
 	Announce(ctx context.Context, k PublicKey) error
 	// PublicKeys returns the keys that were seen at or after since, ordered by id.
 	PublicKeys(ctx context.Context, since time.Time) ([]PublicKey, error)

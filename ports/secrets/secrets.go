@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/oauth"
 )
 
 // Entropy is a source of random bytes that are suitable for secrets. Code that only needs to spread
@@ -30,14 +31,16 @@ type Sealer interface {
 	Open(sealed []byte, about string) ([]byte, error)
 }
 
-// TokenClaims are the contents of an access token: of a session, or of a publisher without one.
-// Times are rounded down to seconds in the token.
+// TokenClaims are the contents of an access token: of a session, of a publisher without one, or of a
+// grant. Times are rounded down to seconds in the token.
 type TokenClaims struct {
 	ID        string // jti, unique
 	UserID    auth.UserID
 	SessionID auth.SessionID
 	// Publisher is set in the token of a publisher, in which UserID and SessionID are empty.
 	Publisher *auth.Publisher
+	// Granted is set in the token of a grant, in which SessionID may be empty.
+	Granted   *oauth.Claims
 	IssuedAt  time.Time
 	ExpiresAt time.Time
 }
@@ -98,8 +101,21 @@ func NewSessionClaims(e Entropy, s *auth.Session, now time.Time, ttl time.Durati
 	}
 }
 
+// NewGrantClaims returns the claims of a new access token of a family, with what it says now. It expires
+// after ttl.
+func NewGrantClaims(e Entropy, f *oauth.Family, c oauth.Claims, now time.Time, ttl time.Duration) TokenClaims {
+	var random [16]byte
+	e.Fill(random[:])
+	return TokenClaims{
+		ID: oauth.TokenID(f.ID, random), UserID: f.UserID, SessionID: f.SessionID, Granted: &c,
+		IssuedAt: now, ExpiresAt: now.Add(ttl),
+	}
+}
+
 // NewSecret returns a new opaque token.
-func NewSecret[S auth.RefreshSecret | auth.DeviceSecret | auth.CookieSecret | auth.LinkSecret](s Entropy) S {
+func NewSecret[S auth.RefreshSecret | auth.DeviceSecret | auth.CookieSecret | auth.LinkSecret | auth.ClientSecret](
+	s Entropy,
+) S {
 	var random [32]byte
 	s.Fill(random[:])
 	return auth.NewSecret[S](random)

@@ -26,6 +26,9 @@ const (
 
 	PublisherAddress Scope = "publisher_address" // proofs of publishers, by address
 	PublisherDomain  Scope = "publisher_domain"  // proofs of publishers, by domain
+
+	OAuthToken     Scope = "oauth_token"     // requests of clients for tokens, by client and address (contract T-21)
+	OAuthAuthorize Scope = "oauth_authorize" // authorization requests, by address
 )
 
 // Verdict is the answer to one try.

@@ -93,7 +93,7 @@ func checkPackageNames(all []source) []violation {
 	var found []violation
 	for a, dirA := range byName {
 		for b, dirB := range byName {
-			if isOneLetterApart(a, b) {
+			if isOneLetterApart(a, b) && !slices.Contains(termsOfTheField, b) {
 				found = append(found, violation{
 					dirA, "its name differs from that of " + dirB + " by one letter", "readers confuse them",
 				})

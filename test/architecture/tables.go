@@ -78,7 +78,7 @@ var sharedUseCases = []string{"core/managing"}
 
 // pureParts are folders of a hexagon that belong to its model: rules, not use cases.
 var pureParts = []string{
-	"core/auth/company", "core/auth/history", "core/auth/risk", "core/auth/trust", "core/ratelimit/explain", "core/ratelimit/ruleset",
+	"core/auth/company", "core/auth/history", "core/auth/oauth", "core/auth/risk", "core/auth/trust", "core/ratelimit/explain", "core/ratelimit/ruleset",
 	"core/registry/event", "core/registry/mirror", "core/registry/publisher", "core/registry/review",
 	"core/registry/service", "core/registry/view",
 }
@@ -220,6 +220,7 @@ const (
 // grant to operate.
 var callerMakers = map[string][]string{
 	"NewPerson":    {"adapters/inprocess", "ports/authority/authoritytest"},
+	"NewGranted":   {"adapters/inprocess"},
 	"NewPublisher": {"adapters/inprocess", "ports/authority/authoritytest"},
 	"Operator": {
 		"adapters/inprocess", "cmd/tollgate/operator", "adapters/rest/console/operating", "adapters/rest/adminapi",
@@ -256,6 +257,10 @@ const (
 	maxBrokenLiteral  = 60
 )
 
+// termsOfTheField are names of packages that may be like others, since everybody who knows the field knows them.
+var termsOfTheField = []string{"oauth"}
+
 // budget is how large the tree may be. A limit is raised with a reason, and lowered after a fold. The
-// last 3,200 lines mend what lies between the service and its neighbours: ADR 26.
-var budget = measures{lines: 135505, wiringLines: 1_292, interfaces: 23, binds: 24, settings: 234, chain: 16}
+// last lines are those of the authorization server: ADR 27; 3,200 before them mend what lies between the service and its
+// neighbours: ADR 26.
+var budget = measures{lines: 142_369, wiringLines: 1_341, interfaces: 23, binds: 24, settings: 242, chain: 16}

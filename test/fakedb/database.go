@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/auth/history"
+	"github.com/tollgate-dev/tollgate/core/auth/oauth"
 	"github.com/tollgate-dev/tollgate/core/catalogue"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
@@ -52,6 +53,12 @@ type Database struct {
 	passkeys      *table[auth.PasskeyID, auth.Passkey]
 	logins        *table[company.LoginID, company.Login]
 
+	requests  *table[auth.TokenHash, oauth.Request]
+	families  *table[oauth.FamilyID, familyRow]
+	secrets   *table[auth.TokenHash, oauth.Secret]
+	consents  *table[consentKey, oauth.Consent]
+	sightings *table[oauth.ClientID, oauth.Sighting]
+
 	versions    *table[versionKey, versionRow]
 	grants      *table[grantKey, registry.GrantRecord]
 	policies    *table[registry.PolicyID, publisher.Policy]
@@ -70,6 +77,8 @@ type Database struct {
 	services    *table[service.Name, service.Account]
 	applied     *table[string, registry.AppliedState]
 	accessRules *table[access.RuleName, access.Rule]
+	clients     *table[oauth.ClientID, oauth.Client]
+	resources   *table[oauth.ResourceName, oauth.Resource]
 
 	sequence int64 // the last number of a row; like that of a database, a rollback does not reset it
 }
@@ -78,6 +87,7 @@ type Database struct {
 func New() *Database {
 	db := &Database{}
 	db.addAuthTables()
+	db.addAuthorizationTables()
 	db.addRegistryTables()
 	return db
 }

@@ -3,6 +3,8 @@ package fakedb
 import (
 	"cmp"
 	"context"
+	"crypto/ed25519"
+	"slices"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -141,20 +143,34 @@ func (r *Keyring) Announce(ctx context.Context, k authstore.PublicKey) error {
 	return r.db.run(ctx, func(ctx context.Context) error {
 		known, ok := r.db.signingKeys.rows[k.ID]
 		switch {
-		case ok && !known.Key.Equal(k.Key):
+		case authstore.Algorithm(k.Key) == "":
+			return fault.New(fault.Invalid, "the key is of no algorithm")
+		case ok && !known.Is(k.Key):
 			return fault.New(fault.Conflict, "the key id belongs to another key")
 		case ok && !known.SeenAt.Before(k.SeenAt):
 			return nil
 		}
-		return r.db.signingKeys.put(ctx, k)
+		return r.db.signingKeys.put(ctx, ownKey(k))
 	})
 }
 
 // PublicKeys implements [authstore.KeyRing].
 func (r *Keyring) PublicKeys(ctx context.Context, since time.Time) ([]authstore.PublicKey, error) {
 	since = storedTime(since)
-	return r.db.signingKeys.list(ctx, func(k authstore.PublicKey) bool { return !k.SeenAt.Before(since) },
+	list, err := r.db.signingKeys.list(ctx, func(k authstore.PublicKey) bool { return !k.SeenAt.Before(since) },
 		func(a, b authstore.PublicKey) int { return cmp.Compare(a.ID, b.ID) })
+	for i := range list {
+		list[i] = ownKey(list[i])
+	}
+	return list, err
+}
+
+// ownKey returns a key with memory of its own.
+func ownKey(k authstore.PublicKey) authstore.PublicKey {
+	if raw, ok := k.Key.(ed25519.PublicKey); ok {
+		k.Key = slices.Clone(raw)
+	}
+	return k
 }
 
 // Withdraw implements [authstore.KeyRing].

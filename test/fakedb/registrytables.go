@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/access"
+	"github.com/tollgate-dev/tollgate/core/auth/oauth"
 	"github.com/tollgate-dev/tollgate/core/catalogue"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
@@ -98,6 +99,8 @@ func (d *Database) addRegistryTables() {
 	})
 	d.priors = newTable(d, "prior status", func(p priorRow) versionKey { return versionKey{p.Name, p.Prior.Version} })
 	d.accessRules = newTable(d, "access rule", func(r access.Rule) access.RuleName { return r.Name })
+	d.clients = newTable(d, "client", func(c oauth.Client) oauth.ClientID { return c.ID })
+	d.resources = newTable(d, "resource", func(r oauth.Resource) oauth.ResourceName { return r.Name })
 	d.views = newTable(d, "view", func(v view.View) view.Name { return v.Name })
 	d.viewTokens = newTable(d, "token", func(t view.Token) viewTokenKey { return viewTokenKey{t.View, t.Name} },
 		func(t view.Token) any { return t.Hash })

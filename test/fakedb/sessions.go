@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/oauth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
@@ -94,7 +95,8 @@ func (s *Sessions) DeleteExpired(ctx context.Context, before time.Time) (int, er
 		_, cookies := s.db.cookies.removeAll(ctx, func(c auth.SessionCookie) bool { return ended(c.SessionID) })
 		_, challenges := s.db.challenges.removeAll(ctx, func(c auth.Challenge) bool { return ended(c.SessionID) })
 		_, deferred := s.db.deferred.removeAll(ctx, func(a additionRow) bool { return ended(a.Session) })
-		return n, cmp.Or(err, tokens, cookies, challenges, deferred)
+		_, families := s.db.removeFamilies(ctx, func(f *oauth.Family) bool { return f.SessionID != "" && ended(f.SessionID) })
+		return n, cmp.Or(err, tokens, cookies, challenges, deferred, families)
 	})
 }
 

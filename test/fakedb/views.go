@@ -3,9 +3,11 @@ package fakedb
 import (
 	"cmp"
 	"context"
+	"math"
 
 	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/oauth"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/service"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
@@ -52,24 +54,45 @@ func (s *Views) Tokens(ctx context.Context) ([]view.Token, error) {
 	})
 }
 
-// AccessRules implements [management.Store].
-type AccessRules struct {
-	*table[access.RuleName, access.Rule]
-}
+// Kind implements [management.Store].
+type Kind[K ~string, R any] struct{ *table[K, R] }
 
 // NewAccessRules returns the access rules of a database.
-func NewAccessRules(db *Database) *AccessRules { return &AccessRules{db.accessRules} }
+func NewAccessRules(db *Database) *Kind[access.RuleName, access.Rule] {
+	return &Kind[access.RuleName, access.Rule]{db.accessRules}
+}
+
+// NewResources returns the resources of a database.
+func NewResources(db *Database) *Kind[oauth.ResourceName, oauth.Resource] {
+	return &Kind[oauth.ResourceName, oauth.Resource]{db.resources}
+}
 
 // List implements [management.Store].
-func (s *AccessRules) List(ctx context.Context, after access.RuleName, limit int) ([]access.Rule, error) {
-	return s.listFirst(ctx, limit, func(r access.Rule) bool { return r.Name > after },
-		func(a, b access.Rule) int { return cmp.Compare(a.Name, b.Name) })
+func (s *Kind[K, R]) List(ctx context.Context, after K, limit int) ([]R, error) {
+	return s.listFirst(ctx, limit, func(r R) bool { return s.key(r) > after },
+		func(a, b R) int { return cmp.Compare(s.key(a), s.key(b)) })
 }
 
 // Count implements [management.Store].
-func (s *AccessRules) Count(ctx context.Context) (int, error) {
-	found, err := s.List(ctx, "", access.MaxRules)
+func (s *Kind[K, R]) Count(ctx context.Context) (int, error) {
+	found, err := s.List(ctx, "", math.MaxInt32)
 	return len(found), err
+}
+
+// Clients are the registered clients of a database.
+type Clients struct {
+	*Kind[oauth.ClientID, oauth.Client]
+}
+
+// NewClients returns the registered clients of a database.
+func NewClients(db *Database) Clients {
+	return Clients{&Kind[oauth.ClientID, oauth.Client]{db.clients}}
+}
+
+// Save implements [management.Store]. A secret in clear is not stored.
+func (s Clients) Save(ctx context.Context, c oauth.Client) error {
+	c.NewSecret, c.Secret = false, ""
+	return s.put(ctx, c)
 }
 
 // Services implements [servicestore.Services].

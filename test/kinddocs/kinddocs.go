@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/auth/company"
+	"github.com/tollgate-dev/tollgate/core/auth/oauth"
 	"github.com/tollgate-dev/tollgate/core/kinds"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/service"
@@ -19,7 +20,7 @@ import (
 
 // All returns the kinds that are described, in the order of their paths.
 func All() []*kinds.Kind {
-	return []*kinds.Kind{&access.RuleKind, &company.Kind, &service.Kind, &view.Kind, &mirror.Kind}
+	return []*kinds.Kind{&access.RuleKind, &company.Kind, &service.Kind, &view.Kind, &mirror.Kind, &oauth.ClientKind, &oauth.ResourceKind}
 }
 
 //go:embed kinds.yaml

@@ -24,13 +24,13 @@ type schema struct {
 func newSchemas(all []*kinds.Kind) (list []schema) {
 	for _, one := range all {
 		k := kind{one}
-		s := newSchema("State"+k.Title(), k.The(upper(k.A()))+", in a state", fieldsOf(k.Kind), true)
+		s := newSchema("State"+k.Title(), k.The(upper(k.A()))+", in a state", fieldsOf(k.Declared()), true)
 		s.List, s.Kind = k.List, k.Name
 		list = append(list, s)
 	}
 	for _, one := range all {
 		k := kind{one}
-		members := fieldsOf(k.Kind)
+		members := fieldsOf(k.Fields)
 		object := newSchema("Admin"+k.Title(), k.The(upper(k.A())), append(members, k.Facts...), false)
 		object.Required += ", managedBy"
 		object.Properties = append(object.Properties,
@@ -52,9 +52,9 @@ func newSchemas(all []*kinds.Kind) (list []schema) {
 	return list
 }
 
-// fieldsOf returns the fields of a kind, with the form of names.
-func fieldsOf(k *kinds.Kind) []kinds.Field {
-	all := slices.Clone(k.Fields)
+// fieldsOf returns fields of a kind, with the form of names.
+func fieldsOf(all []kinds.Field) []kinds.Field {
+	all = slices.Clone(all)
 	all[0].Form = cmp.Or(all[0].Form, fields.NameForm)
 	return all
 }
@@ -104,6 +104,12 @@ func schemaOf(f *kinds.Field, written bool) string {
 	case kinds.TextMap:
 		s.add("type", typed("object", null))
 		s.add("additionalProperties", "{type: string}")
+	case kinds.Document:
+		forms := "object"
+		if written {
+			forms = "object, string"
+		}
+		s.add("type", "["+forms+`, "null"]`)
 	case kinds.Objects:
 		s.add("type", typed("array", null))
 		s.addBounds(f, "Items")

@@ -53,6 +53,9 @@ func ThrottleConfig(s Settings) inprocess.ThrottleConfig {
 			throttle.ResetAddress:    {Requests: 3, Window: time.Hour},
 			throttle.RefusalUser:     {Requests: auditing.MaxRefusals, Window: auditing.RefusalWindow},
 
+			throttle.OAuthToken:     {Requests: 60, Window: time.Minute},
+			throttle.OAuthAuthorize: {Requests: 120, Window: time.Minute},
+
 			throttle.PublisherAddress: {Requests: s.PublisherLimits.Proofs, Window: time.Minute},
 			throttle.PublisherDomain:  {Requests: s.PublisherLimits.Domain, Window: time.Minute},
 		},

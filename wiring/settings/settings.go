@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/adapters/argon"
+	"github.com/tollgate-dev/tollgate/adapters/clientdocs"
 	"github.com/tollgate-dev/tollgate/adapters/debugapi"
 	"github.com/tollgate-dev/tollgate/adapters/decideapi"
 	"github.com/tollgate-dev/tollgate/adapters/iplists"
@@ -40,6 +41,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/xds"
 	"github.com/tollgate-dev/tollgate/core/access/deciding"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/authorizing"
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
@@ -89,6 +91,8 @@ type Settings struct {
 	Receivers       webhook.Config            `part:"Webhooks" readBy:"registry"`
 	Access          deciding.Config           `part:"Access" readBy:"api" env:"-"`
 	Proxies         decideapi.Config          `part:"Access" readBy:"api"`
+	OAuth           authorizing.Config        `part:"Authorization server" readBy:"auth" env:"-"`
+	ClientDocuments clientdocs.Config         `part:"Authorization server" readBy:"auth"`
 	Console         Console                   `part:"Console" readBy:"console"`
 	Administration  Administration            `part:"Administration" readBy:"api"`
 	SignIn          signin.Config             `part:"Authentication" readBy:"auth" env:"-"`
@@ -215,7 +219,7 @@ func (e environment) parseAndValidate(vars []Variable) (Settings, error) {
 // bindings returns the settings of use cases. The settings of adapters are the fields of their own
 // Configs, with tags.
 func (s *Settings) bindings() []binding {
-	return slices.Concat(s.authBindings(), s.registryBindings(), s.rateLimitBindings(), s.consoleBindings(), s.accessBindings())
+	return slices.Concat(s.authBindings(), s.registryBindings(), s.rateLimitBindings(), s.consoleBindings(), s.accessBindings(), s.oauthBindings())
 }
 
 // Describe returns all variables with the values that the service uses, ordered by name. Secrets
@@ -267,6 +271,7 @@ func (s *Settings) complete() error {
 	s.warnOfIssuers()
 	s.Tokens.DataDir = s.Records.SQLite.Dir
 	s.completeAuth()
+	s.completeOAuth()
 	s.completeRegistry()
 	s.completeRateLimit()
 	var err error
@@ -291,6 +296,9 @@ func (s *Settings) validate() error {
 		}
 	}
 	if err := s.validateStores(); err != nil {
+		return err
+	}
+	if err := s.validateOAuth(); err != nil {
 		return err
 	}
 	v := reflect.ValueOf(s).Elem()

@@ -1,7 +1,8 @@
 // Package authrecords stores the records of authentication in a relational database: accounts,
 // sessions, devices, tokens, challenges, pending logins, links, lockouts, counts of the history score,
-// keys and the audit log. It implements the ports of ports/authstore. It has the queries, not the
-// rules: core/auth decides what is stored.
+// keys, the audit log and the records of the authorization server. It implements the ports of
+// ports/authstore, and the stores of ports/authorization. It has the queries, not the rules: core/auth
+// decides what is stored.
 package authrecords
 
 import (
@@ -10,6 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/history"
+	"github.com/tollgate-dev/tollgate/core/auth/oauth"
+	"github.com/tollgate-dev/tollgate/ports/authorization"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
@@ -21,7 +24,8 @@ var Set = wire.NewSet(NewRootSecret, NewChanges, NewKeyring, wire.Bind(new(auths
 		"SessionCookies",
 		"Devices", "DeviceTokens", "PendingLogins", "Challenges", "HistoryCounts", "HistoryDeferrals", "HistoryTotals",
 		"APITokens", "APITokenExpiry",
-		"Links", "Directory", "Operators", "Providers", "Identities", "Logins", "Passkeys"))
+		"Links", "Directory", "Operators", "Providers", "Identities", "Logins", "Passkeys",
+		"Requests", "Families", "Secrets", "Consents", "Sightings"))
 
 // NewChanges returns the changes that this process makes in a database.
 func NewChanges(db *database.DB) authstore.Changes { return db.Changes }
@@ -52,6 +56,11 @@ type Stores struct {
 	Identities       authstore.Identities
 	Logins           authstore.Logins
 	Passkeys         authstore.Passkeys
+	Requests         authorization.Requests
+	Families         authorization.Families
+	Secrets          authorization.Secrets
+	Consents         authorization.Consents
+	Sightings        authorization.Sightings
 }
 
 // NewStores returns the stores of a database. It returns an error if the root secret is too short.
@@ -75,5 +84,10 @@ func NewStores(db *database.DB, root auth.RootSecret) (Stores, error) {
 		&providerStore{db}, &identityStore{newTable(db, "identity", newIdentityRow, (*identityRow).toIdentity)},
 		&loginStore{newTable(db, "login", newLoginRow, (*loginRow).toLogin)},
 		&passkeyStore{newTable(db, "passkey", newPasskeyRow, (*passkeyRow).toPasskey)},
+		&requestStore{newHashed(db, "request", newRequestRow, (*requestRow).toRequest)},
+		&familyStore{newKeyed[oauth.FamilyID](db, "family", newFamilyRow, (*familyRow).toFamily)},
+		&secretStore{newHashed(db, "code or refresh token", newSecretRow, (*secretRow).toSecret)},
+		&consentStore{newTable(db, "consent", newConsentRow, (*consentRow).toConsent)},
+		&sightingStore{newTable(db, "sighting", newSightingRow, (*sightingRow).toSighting)},
 	}, err
 }

@@ -2,9 +2,12 @@ package authrecords
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/ed25519"
+	"crypto/x509"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -24,12 +27,37 @@ type Keyring struct{ db *database.DB }
 // NewKeyring returns the shared keys of a database.
 func NewKeyring(db *database.DB) *Keyring { return &Keyring{db: db} }
 
+// signingKeyRow is a key, in one of the tables of keys.
 type signingKeyRow struct {
 	bun.BaseModel `bun:"table:signing_keys,alias:k"`
 
 	ID        authstore.KeyID  `bun:"id,pk"`
 	PublicKey []byte           `bun:"public_key"`
 	SeenAt    database.Instant `bun:"seen_at"`
+}
+
+// The tables of keys: those of Ed25519 as they are, and those of other algorithms as PKIX (RFC 5280),
+// which versions before them do not read.
+const (
+	plainKeys bun.Ident = "signing_keys"
+	otherKeys bun.Ident = "signing_keys_pkix"
+)
+
+// rowOf returns the row of a key and its table.
+func rowOf(k authstore.PublicKey) (*signingKeyRow, bun.Ident, error) {
+	row := &signingKeyRow{ID: k.ID, SeenAt: database.NewInstant(k.SeenAt)}
+	switch authstore.Algorithm(k.Key) {
+	case "":
+		return nil, "", fault.New(fault.Invalid, "the key is of no algorithm")
+	case authstore.EdDSA:
+		row.PublicKey, _ = k.Key.(ed25519.PublicKey) // its only type
+		return row, plainKeys, nil
+	}
+	var err error
+	if row.PublicKey, err = x509.MarshalPKIXPublicKey(k.Key); err != nil {
+		return nil, "", fmt.Errorf("encode a public key: %w", err)
+	}
+	return row, otherKeys, nil
 }
 
 type rootSecretRow struct {
@@ -44,33 +72,52 @@ const rootSecretID = 1
 
 // Announce implements authstore.KeyRing. The time at which a key was seen never goes back.
 func (r *Keyring) Announce(ctx context.Context, k authstore.PublicKey) error {
+	row, table, err := rowOf(k)
+	if err != nil {
+		return err
+	}
 	return r.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		row := &signingKeyRow{ID: k.ID, PublicKey: k.Key, SeenAt: database.NewInstant(k.SeenAt)}
-		n, err := r.db.AffectedRows(tx.NewInsert().Model(row).On("CONFLICT DO NOTHING").Exec(ctx))
+		insert := tx.NewInsert().Model(row).ModelTableExpr("? AS k", table).On("CONFLICT DO NOTHING")
+		n, err := r.db.AffectedRows(insert.Exec(ctx))
 		if err != nil || n == 1 {
 			return err
 		}
 		known := new(signingKeyRow)
-		if err := r.db.LockForChange(tx.NewSelect().Model(known).Where("id = ?", k.ID)).Scan(ctx); err != nil {
+		find := tx.NewSelect().Model(known).ModelTableExpr("? AS k", table).Where("id = ?", k.ID)
+		if err := r.db.LockForChange(find).Scan(ctx); err != nil {
 			return r.db.ClassifyError(err)
 		}
 		switch {
-		case !bytes.Equal(known.PublicKey, k.Key):
+		case !bytes.Equal(known.PublicKey, row.PublicKey):
 			return fault.New(fault.Conflict, "the key id belongs to another key")
 		case !known.SeenAt.Before(k.SeenAt):
 			return nil
 		}
-		_, err = tx.NewUpdate().Model(row).Column("seen_at").WherePK().Exec(ctx)
+		_, err = tx.NewUpdate().Model(row).ModelTableExpr("? AS k", table).Column("seen_at").WherePK().Exec(ctx)
 		return r.db.ClassifyError(err)
 	})
 }
 
 // PublicKeys implements authstore.KeyRing.
 func (r *Keyring) PublicKeys(ctx context.Context, since time.Time) ([]authstore.PublicKey, error) {
+	plain, err := r.readKeys(ctx, plainKeys, since, func(raw []byte) (any, error) { return ed25519.PublicKey(raw), nil })
+	if err != nil {
+		return nil, err
+	}
+	others, err := r.readKeys(ctx, otherKeys, since, x509.ParsePKIXPublicKey)
+	all := append(plain, others...)
+	slices.SortFunc(all, func(a, b authstore.PublicKey) int { return cmp.Compare(a.ID, b.ID) })
+	return all, err
+}
+
+func (r *Keyring) readKeys(
+	ctx context.Context, table bun.Ident, since time.Time, parse func([]byte) (any, error),
+) ([]authstore.PublicKey, error) {
 	return database.ReadRows(ctx, r.db, func(q *bun.SelectQuery) *bun.SelectQuery {
-		return q.Where("seen_at >= ?", database.NewInstant(since)).Order("id")
+		return q.ModelTableExpr("? AS k", table).Where("seen_at >= ?", database.NewInstant(since))
 	}, func(row *signingKeyRow) (authstore.PublicKey, error) {
-		return authstore.PublicKey{ID: row.ID, Key: ed25519.PublicKey(row.PublicKey), SeenAt: row.SeenAt.Time}, nil
+		key, err := parse(row.PublicKey)
+		return authstore.PublicKey{ID: row.ID, Key: key, SeenAt: row.SeenAt.Time}, err
 	})
 }
 
@@ -80,8 +127,14 @@ func (r *Keyring) Withdraw(ctx context.Context, ids ...authstore.KeyID) error {
 		return nil
 	}
 	return r.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		_, err := tx.NewDelete().Model((*signingKeyRow)(nil)).Where("id IN (?)", bun.List(ids)).Exec(ctx)
-		return r.db.ClassifyError(err)
+		for _, table := range []bun.Ident{plainKeys, otherKeys} {
+			_, err := tx.NewDelete().Model((*signingKeyRow)(nil)).ModelTableExpr("? AS k", table).
+				Where("id IN (?)", bun.List(ids)).Exec(ctx)
+			if err != nil {
+				return r.db.ClassifyError(err)
+			}
+		}
+		return nil
 	})
 }
 

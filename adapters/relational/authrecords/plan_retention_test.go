@@ -15,13 +15,14 @@ import (
 func insertOldRecords(kind string) []string {
 	numbers, at, bytes := "generate_series(1, 20000) AS n (i)",
 		"('2026-01-01T00:00:00Z'::timestamptz + n.i * interval '1 minute')", "n.i::text::bytea"
+	late := "'2027-01-01T00:00:00Z'::timestamptz"
 	period := "extract(epoch FROM " + at + ")::bigint / 864000"
 	id, anna := "('00000000-1234-4abc-8def-' || lpad(n.i::text, 12, '0'))::uuid",
 		"'6f1e9c52-57a5-4b60-9b63-2f1c38d7e001'::uuid"
 	if kind == relationaltest.SQLite {
 		numbers = "(WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) SELECT i FROM n) AS n"
 		at, bytes = "(1767225600000000 + n.i * 60000000)", "CAST(n.i AS BLOB)"
-		period = at + " / 864000000000"
+		period, late = at+" / 864000000000", "1798761600000000"
 		id, anna = "printf('00000000-1234-4abc-8def-%012d', n.i)", "'6f1e9c52-57a5-4b60-9b63-2f1c38d7e001'"
 	}
 	from := " FROM " + numbers
@@ -47,6 +48,19 @@ func insertOldRecords(kind string) []string {
 			SELECT ` + id + ", " + anna + ", '', 's' || n.i, '', " + at + ", " + at + from,
 		`INSERT INTO company_logins (id, session_id, identity_id, provider, sid, refresh, answered_at)
 			SELECT ` + id + ", CASE WHEN n.i > 19 THEN " + id + " END, " + id + ", '', '', " + empty + ", " + at + from,
+		`INSERT INTO oauth_requests (hash, browser, client, redirect_uri, challenge, resource, state, scopes, trust_level,
+			max_age, prompt, login_hint, created_at, expires_at)
+			SELECT ` + bytes + ", " + empty + ", '', '', '', '', '', '', '', 0, '', '', " + at + ", " + at + from,
+		// every second one has ended, and expires later
+		`INSERT INTO oauth_families (id, user_id, session_id, client, client_name, redirect_uri, challenge, resource, scopes,
+			trust_level, auth_time, provider, subject, created_at, expires_at, ended_at, end_reason)
+			SELECT ` + id + ", " + anna + ", CASE WHEN n.i > 19 THEN " + id + " END, 'c' || n.i, '', '', '', '', '', '', " +
+			at + ", 'p', 's' || n.i, " + at + ", CASE WHEN n.i % 2 = 0 THEN " + at + " ELSE " + late +
+			" END, CASE WHEN n.i % 2 = 1 THEN " + at + " END, ''" + from,
+		"INSERT INTO oauth_secrets (hash, family_id, code, issued_at, expires_at) SELECT " + bytes + ", " + id + ", true, " +
+			at + ", " + at + from,
+		`INSERT INTO oauth_consents (hash, user_id, client, host, resource, scopes, terms, given_at, expires_at)
+			SELECT ` + bytes + ", " + anna + ", 'c' || n.i, '', '', '', " + empty + ", " + at + ", " + at + from,
 		"INSERT INTO lockouts (key, failed_at, latest) SELECT 'device:' || n.i, '[]', " + at + from,
 		"INSERT INTO audit_events (id, time, type, success, details) SELECT " + id + ", " + at +
 			", 'LOGIN_ATTEMPT', false, '{}'" + from,
@@ -106,6 +120,9 @@ func sweeps(t *testing.T, db *relationaltest.Database) []sweep {
 		{"challenges", stores.Challenges.DeleteExpired},
 		{"pending logins", stores.PendingLogins.DeleteExpired},
 		{"company sign-ins", stores.Logins.DeleteAbandoned},
+		{"authorization requests", stores.Requests.DeleteExpired},
+		{"authorizations", stores.Families.DeleteExpired},
+		{"consents", stores.Consents.DeleteExpired},
 		{"lockouts", stores.Lockouts.DeleteBefore},
 		{"sessions", stores.SessionRetention.DeleteExpired},
 		{"devices", stores.Devices.DeleteUnused},

@@ -8,7 +8,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
@@ -246,25 +245,9 @@ func (r *refreshTokenRow) toRefreshToken() auth.RefreshToken {
 	}
 }
 
-// Spend implements authstore.RefreshTokens. Of parallel calls, the condition of the update lets one
-// succeed.
+// Spend implements authstore.RefreshTokens.
 func (s *refreshTokenStore) Spend(ctx context.Context, h auth.TokenHash, when time.Time) error {
-	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		n, err := s.db.AffectedRows(tx.NewUpdate().Model((*refreshTokenRow)(nil)).Set("spent_at = ?",
-			database.NewInstant(when)).
-			Where("hash = ?", hash(h)).Where("spent_at IS NULL").Exec(ctx))
-		if err != nil || n == 1 {
-			return err
-		}
-		known, err := tx.NewSelect().Model((*refreshTokenRow)(nil)).Where("hash = ?", hash(h)).Exists(ctx)
-		switch {
-		case err != nil:
-			return s.db.ClassifyError(err)
-		case known:
-			return fault.New(fault.Conflict, "the refresh token is spent")
-		}
-		return noSuchRecord("refresh token")
-	})
+	return s.spend(ctx, h, when)
 }
 
 // sessionsPerBatch is how many sessions lose their tokens in one transaction. A session that is

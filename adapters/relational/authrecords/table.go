@@ -57,6 +57,27 @@ func (t hashed[V, R]) Find(ctx context.Context, h auth.TokenHash) (V, error) {
 	return t.find(ctx, "hash = ?", hash(h))
 }
 
+// spend marks the record with a hash as spent. It returns fault.Conflict if it is spent already. Of
+// parallel calls, the condition of the update lets one succeed.
+func (t hashed[V, R]) spend(ctx context.Context, h auth.TokenHash, when time.Time) error {
+	return t.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		n, err := t.db.AffectedRows(tx.NewUpdate().Model((*R)(nil)).Set("spent_at = ?",
+			database.NewInstant(when)).
+			Where("hash = ?", hash(h)).Where("spent_at IS NULL").Exec(ctx))
+		if err != nil || n == 1 {
+			return err
+		}
+		known, err := tx.NewSelect().Model((*R)(nil)).Where("hash = ?", hash(h)).Exists(ctx)
+		switch {
+		case err != nil:
+			return t.db.ClassifyError(err)
+		case known:
+			return fault.Newf(fault.Conflict, "the %s is spent", t.noun)
+		}
+		return noSuchRecord(t.noun)
+	})
+}
+
 // insert adds a record.
 func (t table[V, R]) insert(ctx context.Context, record V) error {
 	return t.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
@@ -121,9 +142,16 @@ func (t table[V, R]) update(ctx context.Context, id any, change func(*V) error, 
 // removeExpired removes the records that expired before a time, and returns how many it removed.
 // The columns are the primary key.
 func (t table[V, R]) removeExpired(ctx context.Context, before time.Time, columns ...string) (int, error) {
+	return t.removePast(ctx, "expires_at", before, columns...)
+}
+
+// removePast is removeExpired for another time than that of expiry.
+func (t table[V, R]) removePast(
+	ctx context.Context, column bun.Ident, before time.Time, columns ...string,
+) (int, error) {
 	return t.db.InBatches(ctx, func(ctx context.Context, tx bun.IDB) (int, error) {
 		expired := tx.NewSelect().Model((*R)(nil)).Column(columns...).
-			Where("expires_at < ?", database.NewInstant(before)).Order("expires_at").Limit(database.BatchSize)
+			Where("? < ?", column, database.NewInstant(before)).OrderExpr("?", column).Limit(database.BatchSize)
 		return t.db.AffectedRows(tx.NewDelete().Model((*R)(nil)).
 			Where("("+strings.Join(columns, ", ")+") IN (?)", expired).Exec(ctx))
 	})

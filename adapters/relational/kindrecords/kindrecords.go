@@ -12,18 +12,35 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/oauth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/management"
 )
 
 // Set provides the stores from a database.DB.
-var Set = wire.NewSet(NewRules)
+var Set = wire.NewSet(NewRules, NewClients, NewResources)
 
 // NewRules returns the store of the rules about calls.
 func NewRules(db *database.DB) management.Store[access.RuleName, access.Rule] {
 	return New(db, "access_rules", Form[access.RuleName, access.Rule]{
 		Parse: access.ParseRule, Fields: (*access.Rule).Fields,
 		Key: func(r *access.Rule) access.RuleName { return r.Name }, Owner: func(r *access.Rule) *string { return &r.ManagedBy },
+	})
+}
+
+// NewClients returns the store of the clients of the authorization server.
+func NewClients(db *database.DB) management.Store[oauth.ClientID, oauth.Client] {
+	return New(db, "oauth_clients", Form[oauth.ClientID, oauth.Client]{
+		Parse: oauth.ReadClient, Fields: func(c *oauth.Client) audit.Details { return c.Object().Fields },
+		Key: func(c *oauth.Client) oauth.ClientID { return c.ID }, Owner: func(c *oauth.Client) *string { return &c.ManagedBy },
+	})
+}
+
+// NewResources returns the store of the resources of the authorization server.
+func NewResources(db *database.DB) management.Store[oauth.ResourceName, oauth.Resource] {
+	return New(db, "oauth_resources", Form[oauth.ResourceName, oauth.Resource]{
+		Parse: oauth.ParseResource, Fields: (*oauth.Resource).Fields,
+		Key: func(r *oauth.Resource) oauth.ResourceName { return r.Name }, Owner: func(r *oauth.Resource) *string { return &r.ManagedBy },
 	})
 }
 

@@ -17,7 +17,7 @@ func (a *API) explainAccess(q *request) act {
 	who, question, err := deciding.ParseQuestion(deciding.Draft{
 		Subject: b.Text("subject"), Trust: b.OptionalText("trust"), Server: b.OptionalText("server"),
 		URL: b.OptionalText("url"), Method: b.OptionalText("method"), Name: b.OptionalText("tool"),
-		Address: b.OptionalText("address"),
+		Address: b.OptionalText("address"), Client: b.OptionalText("client"), Resource: b.OptionalText("resource"),
 	})
 	q.check("", err)
 	offset, limit := q.numberOf(b, "offset", 0, 0, access.MaxRules), q.numberOf(b, "limit", defaultSteps, 1, access.MaxSteps)

@@ -1,6 +1,7 @@
 package adminapi_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"os"
@@ -16,6 +17,7 @@ type kind struct {
 	Path, List string  // of the list, and its member
 	Name       string  // of an object that PUT makes; empty where POST adds one
 	Body       object  // of an object
+	Key        string  // the field of the name, if it is another one
 	Vary       string  // the member by which added objects differ
 	Change     object  // what changes it, by PUT or PATCH; nil if nothing does
 	State      object  // what an object of a state in a file has other than the body
@@ -30,6 +32,9 @@ type wrong struct {
 	field   string
 	members object
 }
+
+// key returns the field of the name.
+func (k kind) key() string { return cmp.Or(k.Key, "name") }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (w *wrong) UnmarshalJSON(text []byte) error {

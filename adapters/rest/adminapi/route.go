@@ -94,6 +94,9 @@ func (a *API) serve(q *request, need permission, handle handler) error {
 		return err
 	}
 	ctx := authority.GivenBy(auditing.By(q.UserContext(), q.who.Actor()), q.who)
+	if q.who.Granted() != nil { // no application administers
+		return scope.Insufficient(adminRead, adminWrite)
+	}
 	if err := need(ctx, q.who); err != nil {
 		return err
 	}

@@ -11,7 +11,9 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/rest/adminapi"
 	"github.com/tollgate-dev/tollgate/core/access/ruling"
+	"github.com/tollgate-dev/tollgate/core/auth/authorizing"
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
+	"github.com/tollgate-dev/tollgate/core/auth/registering"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
@@ -31,6 +33,7 @@ func (s *site) routes(t *testing.T) (all []route) {
 	app := fiber.New()
 	adminapi.New(adminapi.UseCases{Kinds: inprocess.NewKinds(
 		new(federating.Providers), ruling.New(ruling.Ports{}), new(viewing.Operator), new(mirroring.Operator), new(delegating.Services),
+		registering.NewClients(registering.Ports{}), registering.NewResources(registering.Ports{}), authorizing.Config{On: true},
 	)}).Mount(app)
 	fill := strings.NewReplacer(":name", "none", ":id", unknownID)
 	for _, r := range app.GetRoutes(true) {
@@ -97,7 +100,7 @@ func (r route) scopes() (needed []string) {
 // TestRoutes checks at each route who may use it, and that what is wrong with a request comes
 // before that.
 func TestRoutes(t *testing.T) {
-	s := openSite(t)
+	s := openSite(t, "OAUTH=on", "PUBLIC_URL=https://tools.example.com")
 	s.e.WantAuditEvents(t)
 	low := s.e.NewPerson(t, "low@example.com", "operate *")
 	low.Login(t, s.Service)
@@ -186,6 +189,7 @@ func TestNoRoute(t *testing.T) {
 	}{
 		{"PATCH", "/grants", http.StatusMethodNotAllowed}, {"GET", "/none", http.StatusNotFound},
 		{"PATCH", "/none", http.StatusNotFound}, {"GET", "", http.StatusNotFound},
+		{"GET", "/clients", http.StatusNotFound}, {"GET", "/resources", http.StatusNotFound}, // without the authorization server
 	} {
 		for _, body := range []string{"", strings.Repeat(" ", 5<<20)} {
 			s.do(t, r.method, r.path, body).WantStatus(t, http.StatusUnauthorized)
@@ -208,7 +212,7 @@ var allScopes = []string{
 // grant: without its scopes a token is refused with the challenge of RFC 6750, and with them never
 // for the scope.
 func TestScopes(t *testing.T) {
-	s := openSite(t)
+	s := openSite(t, "OAUTH=on", "PUBLIC_URL=https://tools.example.com")
 	s.want(t, http.StatusCreated, "PUT", "/service-accounts/ci", object{})
 	for _, action := range []string{"operate", "review"} {
 		s.want(t, http.StatusCreated, "POST", "/grants", object{"service": "ci", "action": action, "resource": "*"})

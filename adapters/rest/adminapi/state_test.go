@@ -128,3 +128,27 @@ func TestWrongState(t *testing.T) {
 	s.wantApplied(t, "0 0 0 0", "", stateHead+"# "+strings.Repeat("x", 4<<20-len(stateHead)-3)+"\n")
 	s.wantWrong(t, "owner", "GET", "/state?owner=A", nil)
 }
+
+// TestRegisteredState applies clients and resources: a secret is no part of a state, and a flag that is true
+// by default stays off.
+func TestRegisteredState(t *testing.T) {
+	s := openSite(t, "OAUTH=on", "PUBLIC_URL=https://tools.example.com")
+	s.e.WantAuditEvents(t)
+	const client = "clients:\n  - {clientId: web, name: Web, redirectUris: [https://web.example.com/], method: client_secret_post"
+	state := stateHead + client + "}\n  - clientId: bot\n    name: Bot\n    redirectUris: [http://localhost/]\n" +
+		"    method: private_key_jwt\n    jwks: {keys: [{kty: OKP, crv: Ed25519, x: AQ, key_ops: [verify], ext: true, n: 1.5, none: }]}\n" +
+		"resources:\n  - {name: web, url: https://web.example.com/mcp, servers: [com.example/web], refresh: false}\n"
+	s.wantApplied(t, "3 0 0 0", "owner=docs", state)
+	made := s.do(t, "PUT", "/clients/web?force=true", object{
+		"name": "Web", "redirectUris": []string{"https://web.example.com/"}, "method": "client_secret_post", "newSecret": true,
+	}, s.olga.Bearer()...).WantStatus(t, http.StatusOK)
+	s.keep(t, text(decode(t, made), "clientSecret"))
+	s.wantApplied(t, "0 0 0 3", "owner=docs", state)
+	exported := s.read(t, "/state?owner=docs").WantStatus(t, http.StatusOK)
+	s.wantApplied(t, "0 0 0 3", "owner=docs", string(exported.Body))
+	if !strings.Contains(string(exported.Body), `"refresh":false`) {
+		t.Errorf("the state is %s", exported.Body)
+	}
+	s.wantWrong(t, "clients[0].newSecret", "POST", "/apply", stateHead+client+", newSecret: true}\n", "Content-Type", "application/yaml")
+	s.wantWrong(t, "clients[0].jwks", "POST", "/apply", stateHead+client+", jwks: [7]}\n", "Content-Type", "application/yaml")
+}

@@ -129,7 +129,7 @@ func (a *API) removeToken(owner ownerOf) handler {
 // session permits people with a session, and refuses tokens: a token must not lead to others.
 func session(check func(authority.Caller) error) permission {
 	return func(_ context.Context, who authority.Caller) error {
-		if _, ok := who.Token(); ok {
+		if who.IsToken() {
 			return fault.New(fault.Forbidden, "a token cannot manage the tokens of its owner: sign in")
 		}
 		return check(who)

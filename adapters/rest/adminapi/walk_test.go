@@ -16,7 +16,7 @@ import (
 // TestKinds makes, reads, changes and removes objects of every kind. Who may do that is checked by
 // TestRoutes.
 func TestKinds(t *testing.T) {
-	s := openSite(t, "PUBLIC_URL=https://tools.example.com")
+	s := openSite(t, "PUBLIC_URL=https://tools.example.com", "OAUTH=on")
 	s.e.WantAuditEvents(t, `"action":"mirror_run"`)
 	for _, k := range s.kinds(t) {
 		t.Run(k.List, func(t *testing.T) {
@@ -34,7 +34,11 @@ func TestKinds(t *testing.T) {
 func (s *site) add(t *testing.T, status int, k kind, n int, header ...string) apiclient.Response {
 	t.Helper()
 	if k.Name != "" {
-		return s.want(t, status, "PUT", k.Path+"/"+k.nameOf(n), k.Body, header...)
+		body := k.Body
+		if k.Vary != "" && n > 0 {
+			body = with(k.Body, object{k.Vary: fmt.Sprint(k.Body[k.Vary], n)})
+		}
+		return s.want(t, status, "PUT", k.Path+"/"+k.nameOf(n), body, header...)
 	}
 	body := k.Body
 	if n > 0 {
@@ -52,8 +56,8 @@ func (s *site) refuseWrong(t *testing.T, k kind) {
 	before, method, path := s.items(t, k, ""), "POST", k.Path
 	if k.Name != "" {
 		method, path = "PUT", k.Path+"/wrong"
-		s.wantWrong(t, "name", method, k.Path+"/no%20name", k.Body)
-		s.wantWrong(t, "name", method, k.Path+"/%ff", k.Body)
+		s.wantWrong(t, k.key(), method, k.Path+"/no%20name", k.Body)
+		s.wantWrong(t, k.key(), method, k.Path+"/%ff", k.Body)
 		s.wantWrong(t, "force", method, path+"?force=x", k.Body)
 	}
 	for _, w := range append(k.Wrong, wrong{"other", object{"other": 1}}) {
@@ -229,7 +233,7 @@ func (s *site) keepManaged(t *testing.T, k kind) {
 	t.Helper()
 	entry := with(k.Body, k.State)
 	if k.Name != "" {
-		entry["name"] = "managed"
+		entry[k.key()] = "managed"
 	} else {
 		entry[k.Vary] = fmt.Sprint(entry[k.Vary], "-managed")
 	}

@@ -2,6 +2,7 @@ package authapi_test
 
 import (
 	"context"
+	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/json"
 	"io"
@@ -157,7 +158,7 @@ func (fakeTokens) Sign(_ context.Context, c secrets.TokenClaims) (auth.AccessTok
 type fakeKeys struct{}
 
 func (fakeKeys) PublicKeys(context.Context) ([]authstore.PublicKey, error) {
-	key := make([]byte, 32)
+	key := make(ed25519.PublicKey, 32)
 	key[0] = 0xff
 	return []authstore.PublicKey{{ID: "key-1", Key: key}}, nil
 }
@@ -274,7 +275,7 @@ func (s *service) newUseCases(t *testing.T, db *fakedb.Database) authapi.UseCase
 	})
 	must.Succeed(t, err)
 	return authapi.UseCases{
-		Access:   access.NewChecker(fakeTokens{}, s.sessions, noCache{}, nil, at, func() uint64 { return 0 }),
+		Access:   access.NewChecker(fakeTokens{}, s.sessions, noCache{}, nil, at, func() uint64 { return 0 }, nil),
 		Refusals: auditing.NewRefusals(trail, unlimited), SignIn: s.signInStub,
 		Credentials: own, StepUp: codes, Trail: trail, Keys: fakeKeys{},
 		Devices: devices.New(devices.Ports{

@@ -386,7 +386,7 @@ func TestAuditLogRejectsParameters(t *testing.T) {
 func TestKeySet(t *testing.T) {
 	s := serve(t)
 	a := s.call(t, "GET", "/.well-known/jwks.json", "")
-	want := `{"keys":[{"kty":"OKP","crv":"Ed25519","x":"_wAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","kid":"key-1","alg":"EdDSA","use":"sig"}]}`
+	want := `{"keys":[{"use":"sig","kty":"OKP","kid":"key-1","crv":"Ed25519","alg":"EdDSA","x":"_wAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}]}`
 	if a.status != 200 || a.body != want || a.header.Get("Content-Type") != "application/json" {
 		t.Errorf("%d %s", a.status, a.body)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/account"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/authorizing"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/catalogue"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/operating"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/publishing"
@@ -47,12 +48,15 @@ type AuthPorts struct {
 	Publishing publishing.Ports
 	Reviewing  reviewing.Ports
 	Operating  operating.Ports
+	// Authorizing is empty without the authorization server.
+	Authorizing authorizing.Ports
 }
 
 // Console is the part of the API listener with the pages.
 type Console struct {
-	site  *site.Site
-	pages []pages
+	site       *site.Site
+	pages      []pages
+	authorizes bool // there are the pages of authorization requests
 }
 
 // pages are the pages of one subject.
@@ -63,17 +67,21 @@ func New(p Ports) *Console {
 	of := catalogue.Ports{Servers: p.Servers, Finder: p.Finder, Hidden: p.Hidden, Views: p.Views}
 	if p.Auth == nil {
 		s := site.New(site.Ports{Reading: p.Reading}, p.Brand)
-		return &Console{s, []pages{s, catalogue.New(s, of), catalogue.NewConnect(s, p.Views, p.Public)}}
+		return &Console{site: s, pages: []pages{s, catalogue.New(s, of), catalogue.NewConnect(s, p.Views, p.Public)}}
 	}
 	of.Reviews, of.IsEmpty, of.Trail = p.Auth.Reviewing.Reviews, p.Auth.SignIn.Joining.IsEmpty, p.Auth.SignIn.Trail
 	of.Access = p.Auth.Operating.Access
 	s := site.New(p.Auth.Site, p.Brand)
 	s.SetWaiting(p.Auth.Reviewing.Reviews.CountPending)
-	return &Console{s, []pages{
+	c := &Console{site: s, authorizes: p.Auth.Authorizing.On(), pages: []pages{
 		s, catalogue.New(s, of), catalogue.NewConnect(s, p.Views, p.Public), signin.New(s, p.Auth.SignIn),
 		account.New(s, p.Auth.Account), publishing.New(s, p.Auth.Publishing),
 		reviewing.New(s, p.Auth.Reviewing), operating.New(s, p.Auth.Operating),
 	}}
+	if c.authorizes {
+		c.pages = append(c.pages, authorizing.New(s, p.Auth.Authorizing))
+	}
+	return c
 }
 
 // Mount adds the routes. The root of the site leads browsers to the console, and only them.
@@ -100,8 +108,8 @@ func leadBrowsers(c *fiber.Ctx) error {
 func (*Console) Name() string { return "console" }
 
 // Owns implements rest.Part. No limit applies to the static files.
-func (*Console) Owns(path string) bool {
-	return path+"/" == site.Root || strings.HasPrefix(path, site.Root) && !strings.HasPrefix(path, site.StaticRoot)
+func (c *Console) Owns(path string) bool {
+	return c.authorizes && authorizing.Owns(path) || path+"/" == site.Root || strings.HasPrefix(path, site.Root) && !strings.HasPrefix(path, site.StaticRoot)
 }
 
 // Scope implements rest.Part: forms with secrets have the limit of the paths below /auth.

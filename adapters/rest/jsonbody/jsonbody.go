@@ -369,7 +369,7 @@ func (b *Object) Fields(fields []kinds.Field) jsonvalue.Object {
 			values[f.Name] = jsonvalue.Number(b.Number(f.Name))
 		case b.Has(f.Name):
 			values[f.Name] = b.field(f)
-		case f.Secret && b.IsNull(f.Name):
+		case f.Secret && f.Shape == kinds.Text && b.IsNull(f.Name):
 			values[f.Name] = jsonvalue.Text("")
 		}
 	}
@@ -399,6 +399,14 @@ func (b *Object) field(f *kinds.Field) jsonvalue.Value {
 		return list
 	case kinds.Object:
 		return b.Nested(f.Name).Fields(f.Inner)
+	case kinds.Document:
+		if text := b.members[f.Name]; text[0] == '{' {
+			var any jsonvalue.Object
+			if json.Unmarshal(text, &any) != nil {
+				b.fail(f.Name, "must be an object")
+			}
+			return any
+		}
 	}
 	return jsonvalue.Text(b.OptionalText(f.Name))
 }

@@ -187,9 +187,11 @@ func (a *API) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 		corsHeaders.Set(c)
 		needed = readScope
-	case http.MethodPost:
+	default:
 		if strings.HasSuffix(c.Path(), mcpPath) {
 			needed = readScope
+		} else if a.config.Resource.Issuer != "" {
+			needed = writeScope
 		}
 	}
 	a.config.Resource.challenge(c, f, needed)

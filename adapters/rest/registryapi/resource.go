@@ -2,6 +2,7 @@ package registryapi
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/core/access"
+	"github.com/tollgate-dev/tollgate/core/auth/oauth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/core/scope"
@@ -26,10 +28,21 @@ type Resource struct {
 	Name    string   // for people
 	Servers []string // issuers of tokens that the organisation names
 	Decides bool     // proxies ask about calls of tool servers, which are protected resources too
+
+	// Issuer is that of the authorization server, which is the origin of URL: its tokens have that as their
+	// resource, for all paths of the registry (contract T-3). It is empty without the authorization server.
+	Issuer string
+	// Find returns the resource of an address for which the authorization server issues tokens, nil for this registry,
+	// or fault.NotFound. It is nil without the authorization server.
+	Find func(ctx context.Context, address string) (*oauth.Resource, error)
 }
 
-// readScope is the one scope of the registry that foreign tokens may have.
-const readScope = string(authority.ReadScope)
+// readScope is the one scope of the registry that foreign tokens may have, and writeScope the other one that those of
+// the authorization server may have.
+const (
+	readScope  = string(authority.ReadScope)
+	writeScope = oauth.ScopeWrite
+)
 
 // metadataPath is the well-known path of RFC 9728, section 3. The path of the resource follows it.
 const metadataPath = "/.well-known/oauth-protected-resource"
@@ -41,7 +54,7 @@ const versionedPath = "/v0.1"
 type metadataResponse struct {
 	Resource string   `json:"resource"`
 	Servers  []string `json:"authorization_servers,omitempty"`
-	Scopes   []string `json:"scopes_supported"`
+	Scopes   []string `json:"scopes_supported,omitempty"`
 	Methods  []string `json:"bearer_methods_supported"`
 	Name     string   `json:"resource_name"`
 }
@@ -63,7 +76,7 @@ func (r Resource) mount(router fiber.Router, mcp bool) {
 	}
 	for _, place := range places {
 		for _, path := range paths {
-			mountRead(router, place+path, r.metadata(r.base()+path, r.Name).Send)
+			mountRead(router, place+path, r.metadata(r.base()+path).Send)
 		}
 		if mcp {
 			mountRead(router, place+viewPath+mcpPath, r.sendOfView)
@@ -76,11 +89,18 @@ func (r Resource) mount(router fiber.Router, mcp bool) {
 	}
 }
 
-// metadata returns the metadata of a resource.
-func (r Resource) metadata(resource, name string) *responsebody.Fixed {
-	body, _ := json.Marshal(metadataResponse{ // texts always have a JSON
-		Resource: resource, Servers: r.Servers, Scopes: []string{readScope}, Methods: []string{"header"}, Name: name,
-	})
+// metadata returns the metadata of the registry as a resource: of all of it with the authorization server.
+func (r Resource) metadata(resource string) *responsebody.Fixed {
+	m := metadataResponse{Resource: resource, Servers: r.Servers, Scopes: []string{readScope}, Name: r.Name}
+	if r.Issuer != "" {
+		m.Resource, m.Servers, m.Scopes = r.Issuer, []string{r.Issuer}, []string{readScope, writeScope}
+	}
+	return m.fix()
+}
+
+func (m metadataResponse) fix() *responsebody.Fixed {
+	m.Methods = []string{"header"}
+	body, _ := json.Marshal(m) // texts always have a JSON
 	return responsebody.NewFixed(fiber.MIMEApplicationJSON, body)
 }
 
@@ -91,13 +111,13 @@ func (r Resource) sendOfView(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return r.metadata(r.base()+viewsPath+name+mcpPath, r.Name).Send(c)
+	return r.metadata(r.base() + viewsPath + name + mcpPath).Send(c)
 }
 
 // sendOfServer sends the metadata of a tool server: of the address that was called, which the parameter
-// resource has, since clients refuse that of any other (RFC 9728, section 3.3). It depends on the request
-// alone, so that it does not say which servers there are, and it says nothing about an address that its
-// owner could not.
+// resource has, since clients refuse that of any other (RFC 9728, section 3.3). It does not say which servers there are
+// but those for which the authorization server issues tokens, and it says nothing about an address that its owner could
+// not.
 func (r Resource) sendOfServer(c *fiber.Ctx) error {
 	title, err := pathValue(c, nameParam)
 	if namespace := c.Params("namespace"); namespace != "" {
@@ -117,7 +137,17 @@ func (r Resource) sendOfServer(c *fiber.Ctx) error {
 	if !ok {
 		return fault.New(fault.Invalid, "resource must be the address of the tool server, without user, query and fragment")
 	}
-	return r.metadata(resource, cmp.Or(title, r.Name)).Send(c)
+	m := metadataResponse{Resource: resource, Servers: r.Servers, Scopes: []string{readScope}, Name: cmp.Or(title, r.Name)}
+	if r.Find != nil {
+		known, err := r.Find(c.UserContext(), resource)
+		switch {
+		case err != nil && !fault.Is(err, fault.NotFound):
+			return err
+		case known != nil:
+			m.Servers, m.Scopes = []string{r.Issuer}, known.Scopes
+		}
+	}
+	return m.fix().Send(c)
 }
 
 func (r Resource) base() string { return strings.TrimRight(r.URL, "/") }
@@ -150,13 +180,16 @@ func (r Resource) challenge(c *fiber.Ctx, f *fault.Error, needed string) {
 		parameters = append(parameters, `scope="`+needed+`"`)
 	}
 	if r.URL != "" {
-		parameters = append(parameters, `resource_metadata="`+r.base()+metadataPath+resourcePath(c.Path())+`"`)
+		parameters = append(parameters, `resource_metadata="`+r.base()+metadataPath+r.resourcePath(c.Path())+`"`)
 	}
 	c.Set(fiber.HeaderWWWAuthenticate, strings.TrimSpace("Bearer "+strings.Join(parameters, ", ")))
 }
 
 // resourcePath returns the path of the resource to which a path belongs; empty for that of the whole registry.
-func resourcePath(path string) string {
+func (r Resource) resourcePath(path string) string {
+	if r.Issuer != "" {
+		return ""
+	}
 	if strings.HasPrefix(path, versionedPath+"/") {
 		return versionedPath
 	}

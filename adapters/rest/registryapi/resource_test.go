@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/oauth"
+	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/core/scope"
@@ -247,6 +250,10 @@ func (r readers) Identify(ctx context.Context, token string, from netip.Addr) (a
 	switch token {
 	case "bad":
 		return authority.Caller{}, fault.New(fault.Unauthenticated, "the token is not valid")
+	case "scope":
+		return authority.Caller{}, scope.Insufficient(scope.Publish)
+	case "trust":
+		return authority.Caller{}, trust.Require(auth.LimitedTrust, auth.FullTrust)
 	case "editor":
 		return authority.NewToken(authority.Token{Owner: "ada", Scopes: scope.Set{scope.Edit}}, from), nil
 	}
@@ -265,4 +272,58 @@ func servePrivate(t *testing.T, r registryapi.Resource) string {
 	return serveAs(t, readers{}, registryapi.Config{
 		Private: true, Resource: r, Serving: registryapi.Serving{MCP: true}, Log: discardLog(),
 	}, reads)
+}
+
+// TestDiscoveryWithAuthorizationServer: with the authorization server, the registry is one resource at all of its paths,
+// and clients learn which scope a write needs. A tool server has the issuer only if that issues tokens for it.
+func TestDiscoveryWithAuthorizationServer(t *testing.T) {
+	const public = "https://tools.example.com"
+	service := servePrivate(t, registryapi.Resource{
+		URL: public + "/", Name: "Tools", Issuer: public, Decides: true,
+		Find: func(_ context.Context, address string) (*oauth.Resource, error) {
+			switch address {
+			case "https://away.example.com":
+				return nil, fault.New(fault.Unavailable, "away")
+			case "https://mail.example.com/mcp":
+				return &oauth.Resource{Scopes: []string{"read", "send"}}, nil
+			}
+			return nil, fault.New(fault.NotFound, "no such resource")
+		},
+	})
+	for _, path := range []string{"/v0.1/servers", "/v0/servers", "/registries/all/v0.1/servers", "/mcp", "/registries/inner/mcp"} {
+		for _, useChallenge := range []bool{true, false} {
+			m := discover(t, service, public, path, useChallenge)
+			if m.Resource != public || strings.Join(m.Servers, " ") != public || strings.Join(m.Scopes, " ") != "mcp-registry:read mcp-registry:write" {
+				t.Errorf("%s: %+v", path, m)
+			}
+		}
+		if got := call(t, "GET", service+path, "").header.Get("WWW-Authenticate"); strings.HasPrefix(path, "/v0") &&
+			got != "Bearer "+readParameter+`, resource_metadata="`+public+`/.well-known/oauth-protected-resource"` {
+			t.Errorf("%s has the challenge %s", path, got)
+		}
+	}
+	for address, want := range map[string]string{
+		"https://mail.example.com/mcp": `{"resource":"https://mail.example.com/mcp","authorization_servers":["` + public +
+			`"],"scopes_supported":["read","send"],"bearer_methods_supported":["header"],"resource_name":"Tools"}`,
+		"https://other.example.com": `{"resource":"https://other.example.com","scopes_supported":["mcp-registry:read"],` +
+			`"bearer_methods_supported":["header"],"resource_name":"Tools"}`,
+		"https://away.example.com": `{"error":"away"}`,
+	} {
+		if got := call(t, "GET", service+"/.well-known/oauth-protected-resource/servers?resource="+url.QueryEscape(address), ""); got.body != want {
+			t.Errorf("%s: %d %s", address, got.status, got.body)
+		}
+	}
+	const place = `, resource_metadata="` + public + `/.well-known/oauth-protected-resource"`
+	for who, want := range map[string]string{
+		"":      `Bearer scope="mcp-registry:write"`,
+		"bad":   `Bearer error="invalid_token", scope="mcp-registry:write"`,
+		"scope": `Bearer error="insufficient_scope", scope="mcp-registry:write"`,
+		"trust": `Bearer error="insufficient_user_authentication", error_description="a session at FULL_TRUST is required", ` +
+			`acr_values="FULL_TRUST", scope="mcp-registry:write"`,
+	} {
+		got := call(t, "POST", service+"/v0.1/publish", "{}", "Authorization", "Bearer "+who)
+		if got.header.Get("WWW-Authenticate") != want+place || got.status != map[bool]int{true: 403, false: 401}[len(who) > 3] {
+			t.Errorf("%q publishes: %d %s", who, got.status, got.header.Get("WWW-Authenticate"))
+		}
+	}
 }

@@ -58,6 +58,8 @@ func newAccessExplain(p cli.Process) *cobra.Command {
 	flags.StringVar(&d.Method, "method", "", "method of MCP (default tools/call with --tool)")
 	flags.StringVar(&d.Name, "tool", "", "tool that is called")
 	flags.StringVar(&d.Address, "address", "", "IP address of the client")
+	flags.StringVar(&d.Client, "client", "", "client whose token calls: its name, or the URL of its document")
+	flags.StringVar(&d.Resource, "resource", "", "URL of the resource for which the token of the client is")
 	offset := flags.Int("offset", 0, "how many of the rules that did not decide are left out at the beginning")
 	limit := flags.Int("limit", access.MaxSteps, "how many of them are listed at most, 1 to 1000")
 	cli.RequireFlags(c, "subject")
@@ -67,6 +69,7 @@ func newAccessExplain(p cli.Process) *cobra.Command {
 		body := map[string]any{"subject": d.Subject, "offset": *offset, "limit": *limit}
 		for name, value := range map[string]string{
 			"trust": d.Trust, "server": d.Server, "url": d.URL, "method": d.Method, "tool": d.Name, "address": d.Address,
+			"client": d.Client, "resource": d.Resource,
 		} {
 			if value != "" {
 				body[name] = value

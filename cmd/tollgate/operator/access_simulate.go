@@ -20,7 +20,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/access/ruling"
 	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/authorizing"
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
+	"github.com/tollgate-dev/tollgate/core/auth/registering"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/declaring"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
@@ -115,6 +117,7 @@ func readAccessRules(ctx context.Context, p cli.Process, path string) ([]audit.O
 	}
 	checker := declaring.New(declaring.Ports{Managed: inprocess.NewKinds(
 		new(federating.Providers), ruling.New(ruling.Ports{}), new(viewing.Operator), new(mirroring.Operator), new(delegating.Services),
+		registering.NewClients(registering.Ports{}), registering.NewResources(registering.Ports{}), authorizing.Config{On: true},
 	)})
 	return checker.CheckAccessRules(ctx, &document)
 }
@@ -218,7 +221,7 @@ func (s *callSimulation) complete(call *decisionlog.Call) (err error) {
 		s.members[name] = found
 	}
 	if found != nil {
-		subject := access.NewSubject(*found).WithTrust(call.Subject.Trust())
+		subject := access.NewSubject(*found).WithTrust(call.Subject.Trust()).WithClient(call.Subject.Client())
 		call.Subject = &subject
 	}
 	return nil

@@ -71,6 +71,7 @@ type site struct {
 func openSite(t *testing.T, s *fixture.Transcript, e *fixture.Environment) *site {
 	t.Helper()
 	e.Environ = append(e.Environ, append(fixture.RegistrySettings(), "PUBLIC_URL=https://tools.example.com")...)
+	e.Environ = append(e.Environ, s.Settings...)
 	p := &site{Place: fixture.NewPlace(t, s, e)}
 	others := httptest.NewServer(http.HandlerFunc(serveOthers))
 	t.Cleanup(others.Close) // after the service has stopped

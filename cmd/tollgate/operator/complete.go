@@ -30,7 +30,7 @@ func completeFrom(target *person.Target) cobra.CompletionFunc {
 		from, known := completions()[group]
 		for g := c.Parent(); g != nil && !known; g = g.Parent() {
 			list := g.Annotations[kindAnnotation]
-			from, known = completion{at((&kinds.Kind{List: list}).Path()), list, "name"}, list != ""
+			from, known = completion{at((&kinds.Kind{List: list}).Path()), list, g.Annotations[keyAnnotation]}, list != ""
 		}
 		if !known || len(args) > 0 || target.Address() == "" || c.Name() == "add" && group != "view token" {
 			return nil, cobra.ShellCompDirectiveNoFileComp

@@ -62,14 +62,17 @@ func newKind(p cli.Process, k *kinds.Kind, t kindTexts) kindCommands {
 	return kindCommands{t, p, k}
 }
 
-// kindAnnotation has the list of a kind at its group of commands.
-const kindAnnotation = "tollgate_kind"
+// The annotations of the group of commands of a kind: the list of its objects, and the name of the first field.
+const (
+	kindAnnotation = "tollgate_kind"
+	keyAnnotation  = "tollgate_key" // the field with the name of an object
+)
 
 // newGroup returns the group of the commands, with others.
 func (k kindCommands) newGroup(others ...*cobra.Command) *cobra.Command {
 	words := strings.ToLower(k.kind.Title())
 	c := cli.NewGroup(k.path[strings.LastIndex(k.path, " ")+1:], cmp.Or(k.short, "Manage "+words), others...)
-	c.Annotations = map[string]string{kindAnnotation: k.kind.List}
+	c.Annotations = map[string]string{kindAnnotation: k.kind.List, keyAnnotation: k.kind.Fields[0].Name}
 	list := k.complete(k.list, 0, "list", "List the "+words, "--output json")
 	c.AddCommand(k.newPut(), newTableCommand(k.process, list, func(r run) (cli.Table, error) {
 		found, err := listOf[object](r, at(k.kind.Path()), k.kind.List, nil)
@@ -218,7 +221,7 @@ func (k kindCommands) table(objects []object, err error) (cli.Table, error) {
 
 // newFlag adds the flag of a field, and returns what sets the field to its value.
 func (k kindCommands) newFlag(c *cobra.Command, f *kinds.Field) func(run, object) error {
-	if f.Secret {
+	if f.Secret && f.Shape == kinds.Text {
 		return k.newSecretFlag(c, f)
 	}
 	name, value, words := f.FlagName(), newValue(c, f), []string{}
@@ -266,7 +269,7 @@ func newValue(c *cobra.Command, f *kinds.Field) func() any {
 		texts := flags.StringSlice(name, nil, f.Usage)
 		return func() any { return *texts }
 	case f.Shape == kinds.Flag:
-		on := flags.Bool(name, false, f.Usage)
+		on := flags.Bool(name, f.Default == "true", f.Usage)
 		return func() any { return *on }
 	case f.Shape == kinds.Number:
 		first, _ := strconv.Atoi(f.Default) // zero without a default
@@ -338,7 +341,7 @@ func fieldType(f *kinds.Field) reflect.Type {
 		return reflect.TypeFor[stamp]()
 	}
 	return reflect.TypeOf(map[kinds.Shape]any{
-		kinds.Text: "", kinds.Texts: wordList{}, kinds.Flag: false, kinds.Number: 0, kinds.TextMap: map[string]string{},
+		kinds.Text: "", kinds.Document: map[string]any{}, kinds.Texts: wordList{}, kinds.Flag: false, kinds.Number: 0, kinds.TextMap: map[string]string{},
 	}[f.Shape])
 }
 

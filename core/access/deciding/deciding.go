@@ -57,7 +57,9 @@ type Ports struct {
 	Rules   management.Store[access.RuleName, access.Rule] // a change changes registrystore.Revision.Access
 	Servers accessstore.Servers
 	Members accessstore.Members
-	Changes registrystore.Changes
+	// Resources are those that an operator names in a question.
+	Resources Resources
+	Changes   registrystore.Changes
 	// Recorder writes denials and challenges to the audit log.
 	Recorder authority.Recorder
 	Reporter report.Reporter
@@ -87,7 +89,7 @@ func New(c Config, p Ports) *Service { return &Service{config: c, ports: p, star
 
 // Question is a call that a proxy wants to forward.
 type Question struct {
-	// Caller and Refusal are what authority.Authority.IdentifyReader returned for the token of the
+	// Caller and Refusal are what authority.Authority.IdentifyCall returned for the token of the
 	// call. Both are zero without a token.
 	Caller  authority.Caller
 	Refusal error
@@ -186,6 +188,9 @@ func (s *Service) subjectOf(ctx context.Context, q *Question) (access.Subject, e
 	}
 	if f := q.Caller.Foreign(); f != nil {
 		return s.foreignSubject(ctx, f)
+	}
+	if q.Caller.Granted() != nil {
+		return s.grantedSubject(ctx, q.Caller)
 	}
 	holder, err := q.Caller.Person()
 	switch {

@@ -202,7 +202,7 @@ type fixture struct {
 	*site
 
 	t        testing.TB
-	rules    *fakedb.AccessRules
+	rules    *fakedb.Kind[access.RuleName, access.Rule]
 	clock    *clocktest.Manual
 	counted  []access.Decision
 	logged   []deciding.Answer
@@ -243,6 +243,12 @@ func (fx *fixture) newWaiting(c deciding.Config, w clock.Waiter) *deciding.Servi
 		Recorder: fx, Reporter: fx, Waiter: w, Entropy: &entropy{},
 		Count: func(d access.Decision) { fx.counted = append(fx.counted, d) },
 		Log:   func(_ context.Context, _ *deciding.Question, a *deciding.Answer) { fx.logged = append(fx.logged, *a) },
+		Resources: func(_ context.Context, url string) (access.Resource, error) {
+			if strings.Contains(url, "unknown") {
+				return access.Resource{}, fault.New(fault.NotFound, "there is no such resource")
+			}
+			return access.Resource{URL: url}, nil
+		},
 	})
 }
 

@@ -21,15 +21,21 @@ type Draft struct {
 	Method  string // of MCP; tools/call if it is empty and there is a Name
 	Name    string // of the tool
 	Address string // of the client; optional
+	// Client and Resource are those of a token of the authorization server: the name of the client or the URL
+	// of its document, and the URL of the resource. Both are optional.
+	Client, Resource string
 }
 
 // ParseQuestion returns the question that a draft describes, for Explain. It returns fault.Invalid,
 // about the field, if one is wrong.
 func ParseQuestion(d Draft) (Who, Question, error) {
-	who, q := Who{}, Question{Server: d.Server}
+	who, q := Who{Client: d.Client, Resource: d.Resource}, Question{Server: d.Server}
 	var err error
 	if who.Subject, err = access.ParseSelector(d.Subject); err != nil {
 		return who, q, fault.In("subject", err)
+	}
+	if kind := who.Subject.Kind; d.Client+d.Resource != "" && kind != access.SelectPerson && kind != access.SelectEveryone {
+		return who, q, fields.Invalid("subject", ": only a person calls by a token of a client, or for a resource")
 	}
 	if d.Trust != "" {
 		if who.Trust, err = trustlevel.Parse(d.Trust); err != nil {
@@ -64,6 +70,8 @@ type Who struct {
 	Subject access.Selector
 	// Trust replaces the level that the subject has; 0 for that one.
 	Trust trustlevel.Level
+	// Client and Resource are those of Draft.
+	Client, Resource string
 }
 
 // Named returns the subject of a type (person, service or jwt) and an id, for Question.Subject: the
@@ -101,14 +109,17 @@ func (s *Service) Named(ctx context.Context, kind, id string) (access.Subject, e
 }
 
 // Explain answers a question about a subject that is named, with the reasons, as Decide would answer
-// it. Caller and Refusal of the question do not matter. It returns fault.Violated for a subject that
-// does not exist.
+// it. Caller and Refusal of the question do not matter. It returns fault.Violated for a subject or a
+// resource that does not exist.
 func (s *Service) Explain(ctx context.Context, who Who, q Question) (access.Explanation, error) {
 	snapshot, err := s.snapshot(ctx)
 	if err != nil {
 		return access.Explanation{}, err
 	}
 	subject, err := s.named(ctx, who)
+	if err == nil {
+		subject, err = s.granted(ctx, who, subject)
+	}
 	if err != nil {
 		return access.Explanation{}, err
 	}

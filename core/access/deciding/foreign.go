@@ -2,7 +2,6 @@ package deciding
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/access"
@@ -33,12 +32,9 @@ func (m *foreigners) subjectOf(f *authority.Foreign) access.Subject {
 	if subject, ok := m.kept.Get(f); ok {
 		return subject
 	}
-	member := access.Member{Kind: access.Foreign, ID: f.Issuer + " " + f.Subject, Trust: trustlevel.Unverified}
-	for _, g := range f.Groups {
-		provider, name, _ := strings.Cut(g, "/")
-		member.Groups = append(member.Groups, access.Group{Provider: provider, Name: name})
-	}
-	subject := access.NewSubject(member)
+	subject := access.NewSubject(access.Member{
+		Kind: access.Foreign, ID: f.Issuer + " " + f.Subject, Groups: groupsOf(f.Groups), Trust: trustlevel.Unverified,
+	})
 	m.kept.Put(f, subject, 1, time.Time{}, recent.Bounds{Size: maxForeigners})
 	return subject
 }

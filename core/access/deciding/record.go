@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -12,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
@@ -163,6 +165,7 @@ func (t *tally) add(k kind, q *Question, a *Answer, now time.Time) {
 	t.details.Set("tool", k.tool)
 	t.details.Set("method", cutText(q.Call.Method))
 	t.details.Set("rule", string(a.Rule))
+	t.details.Set(authority.DetailClient, cutText(a.Subject.Client()))
 	if k.server == "" {
 		t.details.Set("host", cutText(q.Address.Host))
 	}
@@ -183,8 +186,8 @@ func (t *tally) addReason(why string) {
 // actorOf returns who called as the audit log names people and service accounts; for others as
 // access.Subject.String does.
 func actorOf(q *Question, a *Answer) string {
-	if holder, err := q.Caller.Person(); err == nil && a.Subject.Kind() == access.Person {
-		return audit.PersonActor + string(holder)
+	if who := q.Caller.Actor().Who; a.Subject.Kind() == access.Person && strings.HasPrefix(who, audit.PersonActor) {
+		return who
 	}
 	return cutText(a.Subject.String())
 }

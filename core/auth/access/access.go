@@ -33,25 +33,30 @@ type Checker struct {
 	clock    clock.Clock
 	reads    sessionReads
 	recent   Recent[[sha256.Size]byte, auth.APIToken] // by the hash of the token
+	issued   *Issued                                  // nil while there is no authorization server
 }
 
 // NewChecker returns a Checker that reads sessions from s through the cache, and the tokens of
-// people and of service accounts from api.
-func NewChecker( //nolint:revive // six ports, which wiring gives
+// people and of service accounts from api. i is nil while there is no authorization server, whose
+// tokens are refused then.
+func NewChecker( //nolint:revive // the ports, which wiring gives
 	v secrets.TokenVerifier, s authstore.Sessions, cache sessioncache.Cache, api authstore.APITokens, c clock.Clock,
-	changes authstore.Changes,
+	changes authstore.Changes, i *Issued,
 ) *Checker {
-	checker := &Checker{tokens: v, sessions: s, cache: cache, api: api, clock: c}
+	checker := &Checker{tokens: v, sessions: s, cache: cache, api: api, clock: c, issued: i}
 	checker.recent.Changes = changes
 	return checker
 }
 
-// Identity is to whom a token belongs: a person with a session, a publisher without one, or the
-// owner of a token that people or operators made.
+// Identity is to whom a token belongs: a person with a session, a publisher without one, the owner of
+// a token that people or operators made, or an application of a person.
 type Identity struct {
 	Session   auth.Session
 	Publisher *auth.Publisher // otherwise nil
 	Token     *auth.APIToken  // otherwise nil
+	// Granted is by what an application calls; otherwise nil. The session is that in which the person has
+	// granted it, and the zero value if the provider of a company has.
+	Granted *Grant
 }
 
 // Check returns the active session of a token. The error is fault.Unauthenticated with code
@@ -64,10 +69,13 @@ func (c *Checker) Check(ctx context.Context, t auth.AccessToken) (auth.Session, 
 			"tokens of people and of service accounts are not accepted here: sign in").WithCode(auth.CodeInvalidToken)
 	}
 	identity, err := c.Identify(ctx, t, netip.Addr{})
-	if err == nil && identity.Publisher != nil {
+	if err == nil && (identity.Publisher != nil || identity.Granted != nil) {
 		err = errEnded()
 	}
-	return identity.Session, err
+	if err != nil {
+		return auth.Session{}, err
+	}
+	return identity.Session, nil
 }
 
 // Identify returns to whom a token belongs that was sent from an address. The caller must check
@@ -114,6 +122,9 @@ func (c *Checker) identify(ctx context.Context, t auth.AccessToken) (Identity, e
 	}
 	if claims.Publisher != nil {
 		return Identity{Publisher: claims.Publisher}, nil
+	}
+	if claims.Granted != nil {
+		return c.identifyGranted(ctx, &claims)
 	}
 	s, err := c.CheckSession(ctx, claims.SessionID)
 	if err == nil && s.UserID != claims.UserID {

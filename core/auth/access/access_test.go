@@ -71,7 +71,7 @@ func newFixture(t *testing.T) *fixture {
 	fx := &fixture{clock: clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC))}
 	fx.store = &countingSessions{Sessions: fakedb.NewSessions(db)}
 	fx.cache = memory.NewSessions(fx.clock, memory.Config{})
-	fx.checker = access.NewChecker(testVerifier{user: user}, fx.store, fx.cache, fakedb.NewAPITokens(db), fx.clock, func() uint64 { return 0 })
+	fx.checker = access.NewChecker(testVerifier{user: user}, fx.store, fx.cache, fakedb.NewAPITokens(db), fx.clock, func() uint64 { return 0 }, nil)
 	must.Succeed(t, fakedb.NewAccounts(db).Create(ctx, auth.Account{ID: user, Email: "a@b.c"}))
 	if _, _, err := fakedb.NewDevices(db).Ensure(ctx, auth.Device{ID: "d", UserID: user, Identity: "d"}); err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestCheck(t *testing.T) {
 		wantFault(t, string(token), err, code)
 	}
 	foreign := access.NewChecker(testVerifier{user: "99999999-2222-4333-8444-555555555555"}, fx.store,
-		fx.cache, nil, fx.clock, func() uint64 { return 0 })
+		fx.cache, nil, fx.clock, func() uint64 { return 0 }, nil)
 	_, err = foreign.Check(ctx, auth.AccessToken(id))
 	wantFault(t, "another person's session", err, auth.CodeInvalidToken)
 	fx.clock.Advance(time.Hour)
@@ -226,7 +226,7 @@ func TestClockThatWasAhead(t *testing.T) {
 		time.Hour: auth.CodeTokenExpired,
 	} {
 		issued := fx.clock.Now().Add(after)
-		checker := access.NewChecker(testVerifier{user, &issued}, fx.store, fx.cache, nil, fx.clock, func() uint64 { return 0 })
+		checker := access.NewChecker(testVerifier{user, &issued}, fx.store, fx.cache, nil, fx.clock, func() uint64 { return 0 }, nil)
 		_, err := checker.Check(ctx, auth.AccessToken(id))
 		f, refused := fault.As(err)
 		if refused != (code != "") || refused && f.Code != code {

@@ -202,7 +202,7 @@ func newProofFixture(t *rapid.T) *proofFixture {
 	})
 	ok(err)
 	fx.user = account.ID
-	fx.checker = access.NewChecker(testVerifier{user: fx.user}, fx.sessions, cache, nil, fx.clock, func() uint64 { return 0 })
+	fx.checker = access.NewChecker(testVerifier{user: fx.user}, fx.sessions, cache, nil, fx.clock, func() uint64 { return 0 }, nil)
 
 	config := authtest.SignIn()
 	// only devices cap levels

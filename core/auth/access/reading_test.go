@@ -55,7 +55,7 @@ func startChecks(ctx context.Context, t *testing.T, callers int) *parallelChecks
 		fixture: fx, held: &heldSessions{Sessions: fx.store.Sessions, release: make(chan struct{})},
 		errs: make([]error, callers),
 	}
-	c.checker = access.NewChecker(testVerifier{user: user}, c.held, fx.cache, nil, fx.clock, func() uint64 { return 0 })
+	c.checker = access.NewChecker(testVerifier{user: user}, c.held, fx.cache, nil, fx.clock, func() uint64 { return 0 }, nil)
 	for i := range callers {
 		c.done.Go(func() { _, c.errs[i] = c.checker.Check(ctx, auth.AccessToken(id)) })
 		synctest.Wait()

@@ -56,7 +56,7 @@ func newTokenFixture(t *testing.T) *tokenFixture {
 		clock: clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 30, 0, time.UTC)),
 	}
 	fx.checker = access.NewChecker(testVerifier{}, fakedb.NewSessions(db), memory.NewSessions(fx.clock, memory.Config{}),
-		fx.store, fx.clock, func() uint64 { return fx.changes })
+		fx.store, fx.clock, func() uint64 { return fx.changes }, nil)
 	err := fx.accounts.Create(t.Context(), auth.Account{ID: user, Email: "a@b.c", State: auth.AccountActive})
 	must.Succeed(t, err)
 	fx.token, fx.secret = auth.APIToken{

@@ -255,6 +255,9 @@ func (c *Claims) HasSecondFactor(p *Provider, now time.Time) bool {
 	})
 }
 
+// AuthTime returns when the person signed in at the provider; zero if the claims do not say.
+func (c *Claims) AuthTime() time.Time { return c.authTime }
+
 // AuthenticatedSince reports whether the person has signed in at the provider since a time; not if the
 // claims do not say when.
 func (c *Claims) AuthenticatedSince(at time.Time) bool { return !c.authTime.Before(at.Add(-leeway)) }

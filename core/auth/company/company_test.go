@@ -38,6 +38,7 @@ func TestFieldsRoundTrip(t *testing.T) {
 		texts := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-zA-Z0-9 é'"]{1,8}`), 0, 4, rapid.ID)
 		fields := newFields()
 		fields["create"] = audit.Flag(rapid.Bool().Draw(t, "create"))
+		fields["idJag"] = audit.Flag(rapid.Bool().Draw(t, "idJag"))
 		fields["requiredGroups"] = audit.Texts(texts.Draw(t, "groups"))
 		fields["secondFactor"] = audit.Details{"acr": audit.Texts(texts.Draw(t, "acr")), "amr": audit.Texts(texts.Draw(t, "amr"))}
 		fields["recheck"] = audit.Text((time.Duration(rapid.IntRange(10, 86400).Draw(t, "recheck")) * time.Second).String())

@@ -9,6 +9,8 @@ import (
 // SecretField is the field of the secret of a provider's client, which is written only.
 const SecretField = "clientSecret"
 
+const fieldIDJAG = "idJag"
+
 // Kind describes the providers, which Parse reads.
 var Kind = kinds.Kind{
 	Name: "provider", List: "providers", Category: audit.AccountChange, Put: "provider_put", Remove: "provider_remove",
@@ -41,6 +43,9 @@ var Kind = kinds.Kind{
 			{Value: "true", Text: "People of these domains sign in at the company only"},
 			{Value: "force", Text: "Even if no operator has tried that within 30 days"},
 		}, Doc: "Whether people of the domains sign in at the company only", Usage: "people of the domains sign in at the company only", Column: "ENFORCE"},
+		{Name: fieldIDJAG, Shape: kinds.Flag, Label: "Applications", Control: "choices", Options: []kinds.Option{
+			{Value: "true", Text: "Its identity assertions (ID-JAG) give applications tokens, without a page to agree on"},
+		}, Doc: "Whether its identity assertions (ID-JAG) give registered applications tokens for people, if this service issues them", Usage: "accept its identity assertions (ID-JAG) for applications"},
 		{
 			Name: "groupGrants", Shape: kinds.Objects, Inner: []kinds.Field{
 				{Name: "group", Required: true, Example: "developers"},

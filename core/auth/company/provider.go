@@ -32,6 +32,7 @@ type Provider struct {
 	Domains     []string // of the e-mail addresses that the provider speaks for
 	Create      bool     // people of the domains who have no account get one
 	Enforce     bool     // people of the domains have no password
+	IDJAG       bool     // its identity assertions for applications are accepted (contract T-18)
 
 	EmailClaim, GroupsClaim, ScopeClaim string
 	// Audiences are those of access tokens that count as callers; empty if no access tokens do.
@@ -133,7 +134,7 @@ func Parse(given audit.Details) (p Provider, err error) {
 	p = Provider{
 		Name: name, DisplayName: r.Text("displayName", string(name), 64), Issuer: given.Text("issuer"),
 		ClientID: r.Text("clientId", "", fields.MaxText), Scopes: r.Texts("scopes", maxValues), Create: given.Flag("create"),
-		Enforce: given.Flag("enforce"), EmailClaim: r.Text("emailClaim", "email", fields.MaxText),
+		Enforce: given.Flag("enforce"), IDJAG: given.Flag(fieldIDJAG), EmailClaim: r.Text("emailClaim", "email", fields.MaxText),
 		GroupsClaim:    r.Text("groupsClaim", "groups", fields.MaxText),
 		ScopeClaim:     r.Text("scopeClaim", "scope", fields.MaxText),
 		Audiences:      r.Texts("audiences", maxValues),
@@ -256,6 +257,9 @@ func (p *Provider) Fields() audit.Details {
 	}
 	if p.Enforce {
 		all["enforce"] = audit.Flag(true)
+	}
+	if p.IDJAG {
+		all[fieldIDJAG] = audit.Flag(true)
 	}
 	fields.SetTexts(all, "domains", p.Domains)
 	fields.SetTexts(all, "requiredGroups", p.RequiredGroups)

@@ -52,7 +52,7 @@ func newFixture(t *testing.T) *fixture {
 	open := func(cache *memory.Sessions) *cookies.Service {
 		return cookies.New(cookies.Config{SessionTTL: 7 * day}, cookies.Ports{
 			Cookies: fx.cookies, Sessions: fx.sessions,
-			Access: access.NewChecker(tokens{}, fx.sessions, cache, nil, fx.clock, func() uint64 { return 0 }),
+			Access: access.NewChecker(tokens{}, fx.sessions, cache, nil, fx.clock, func() uint64 { return 0 }, nil),
 			Cache:  cache, Clock: fx.clock, Entropy: random,
 		})
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/authorization"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/identity"
@@ -51,6 +52,7 @@ type Ports struct {
 	Tokens       authstore.APITokens
 	Links        authstore.Links
 	Pending      authstore.PendingLogins
+	Families     authorization.Families // of assertions, which end with their people; nil without any
 	Transactions transaction.Runner
 	Grants       authority.Granter
 

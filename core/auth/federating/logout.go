@@ -8,6 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authorization"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
@@ -96,6 +97,9 @@ func (s *Service) endNamed(ctx context.Context, p *company.Provider, c *company.
 			return ignoreNotFound(err)
 		}
 		q.Identity = found.ID
+		if err := s.endAsserted(ctx, authorization.FamilyFilter{Provider: string(p.Name), Subject: c.Subject}); err != nil {
+			return err
+		}
 	}
 	return s.endBy(ctx, q, "company_logout", "", false)
 }
@@ -114,6 +118,10 @@ func (s *Service) endBy(
 		for user, sessions := range done {
 			details := audit.Details{"provider": audit.Text(q.Provider), "sessionsInvalidated": audit.Number(len(sessions))}
 			details.Set("reason", reason)
+			which := authorization.FamilyFilter{UserID: user, Provider: string(q.Provider)}
+			if err := s.endAsserted(ctx, which); err != nil {
+				return nil, err
+			}
 			if tokens {
 				removed, err := s.removeTokens(ctx, auth.Owner(user))
 				if err != nil {
@@ -132,6 +140,22 @@ func (s *Service) endBy(
 	if err == nil {
 		s.ports.Cache.Drop(ctx, done.all()...)
 	}
+	return err
+}
+
+// endAsserted ends what came of assertions (contract T-18).
+func (s *Service) endAsserted(ctx context.Context, which authorization.FamilyFilter) error {
+	return endFamilies(ctx, s.ports.Families, which, s.ports.Clock.Now(), auth.EndCompany)
+}
+
+// endFamilies ends families of tokens, in a store that is nil if there are no tokens.
+func endFamilies(
+	ctx context.Context, in authorization.Families, which authorization.FamilyFilter, at time.Time, why auth.EndReason,
+) error {
+	if in == nil {
+		return nil
+	}
+	_, err := in.End(ctx, which, at, string(why))
 	return err
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/authorization"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/identity"
@@ -30,6 +31,7 @@ type ProviderPorts struct {
 	Passkeys     authstore.Passkeys
 	Logins       authstore.Logins
 	Sessions     authstore.Sessions
+	Families     authorization.Families // of assertions; nil without any
 	Transactions transaction.Runner
 	Grants       authority.Granter
 	Remote       identity.Providers
@@ -226,11 +228,15 @@ func (s *Providers) save(
 	return ended, s.ports.Trail.RecordChanges(ctx, change)
 }
 
-// endAll ends the sessions that came from a provider, in the transaction of the context.
+// endAll ends the sessions that came from a provider, and what came of its assertions, in the transaction of
+// the context.
 func (s *Providers) endAll(ctx context.Context, name company.Name) ([]auth.SessionID, error) {
 	done, err := endSessions(ctx, s.ports.Logins, s.ports.Sessions, authstore.LoginQuery{
 		Provider: name, At: s.ports.Clock.Now(),
 	}, auth.EndProvider)
+	if err == nil {
+		err = endFamilies(ctx, s.ports.Families, authorization.FamilyFilter{Provider: string(name)}, s.ports.Clock.Now(), auth.EndProvider)
+	}
 	return done.all(), err
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/history"
+	"github.com/tollgate-dev/tollgate/ports/authorization"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/report"
@@ -19,7 +20,8 @@ import (
 )
 
 // gracePeriod is how long refresh tokens and challenges are kept after they expire, so that a late
-// request gets the error of an expired one and not of an unknown one.
+// request gets the error of an expired one and not of an unknown one. A family of tokens that has ended
+// is kept as long, so that each use of its codes and refresh tokens is seen as a replay.
 const gracePeriod = 24 * time.Hour
 
 // auditBatch is how many audit events are removed in one statement: enough to be fast, and few
@@ -54,6 +56,9 @@ type Ports struct {
 	Devices       authstore.Devices
 	Counts        authstore.HistoryCounts
 	Tokens        authstore.APITokenExpiry
+	Requests      authorization.Requests
+	Families      authorization.Families
+	Consents      authorization.Consents
 }
 
 // Sweeper removes expired records. Several Sweepers may run on the same records at the same time.
@@ -96,6 +101,9 @@ const (
 	Devices       Kind = "devices"
 	Counts        Kind = "history_counts"
 	Tokens        Kind = "tokens"
+	Requests      Kind = "authorization_requests"
+	Families      Kind = "authorizations"
+	Consents      Kind = "consents"
 	AuditEvents   Kind = "audit_events"
 )
 
@@ -103,7 +111,7 @@ const (
 func Kinds() []Kind {
 	return []Kind{
 		RefreshTokens, Challenges, PendingLogins, CompanyLogins, Links, Lockouts, Sessions, Devices, Counts, Tokens,
-		AuditEvents,
+		Requests, Families, Consents, AuditEvents,
 	}
 }
 
@@ -132,6 +140,9 @@ func (s *Sweeper) retentionRules() []rule {
 		{Lockouts, s.config.Lockout, s.ports.Lockouts.DeleteBefore},
 		{Counts, history.Lifetime, s.ports.Counts.DeleteExpired},
 		{Tokens, gracePeriod, s.ports.Tokens.DeleteExpired},
+		{Requests, 0, s.ports.Requests.DeleteExpired},
+		{Families, gracePeriod, s.ports.Families.DeleteExpired},
+		{Consents, 0, s.ports.Consents.DeleteExpired},
 	}
 	if s.config.Sessions > 0 {
 		list = append(list,

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/auth/history"
+	"github.com/tollgate-dev/tollgate/core/auth/oauth"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
@@ -42,6 +43,7 @@ func newFixture(t *testing.T) *fixture {
 		Challenges: fakedb.NewChallenges(db), Pending: fakedb.NewPendingLogins(db), Lockouts: fakedb.NewLockouts(db),
 		Devices:   fx.devices,
 		Companies: fakedb.NewLogins(db), Counts: fakedb.NewHistory(db), Tokens: fakedb.NewAPITokens(db), Links: fakedb.NewLinks(db),
+		Requests: fakedb.NewRequests(db), Families: fakedb.NewFamilies(db), Consents: fakedb.NewConsents(db),
 	}
 	fx.mustSucceed(fakedb.NewAccounts(db).Create(t.Context(), auth.Account{
 		ID: "anna", Email: "anna@example.com", State: auth.AccountActive,
@@ -84,6 +86,12 @@ func (fx *fixture) addSignIn(name string, age time.Duration) {
 	fx.mustSucceed(fx.stores.Links.Put(ctx, auth.Link{
 		Hash: sha256.Sum256([]byte(name)), Purpose: auth.LinkReset, UserID: "anna", ExpiresAt: end,
 	}))
+	fx.mustSucceed(fx.stores.Requests.Add(ctx, oauth.Request{ID: sha256.Sum256([]byte(name)), ExpiresAt: end}))
+	fx.mustSucceed(fx.stores.Families.Add(ctx, oauth.Family{
+		ID: oauth.FamilyID(name), UserID: "anna", ExpiresAt: end.Add(day), EndedAt: end,
+	}))
+	fx.mustSucceed(fx.stores.Families.Add(ctx, oauth.Family{ID: oauth.FamilyID(name + " "), UserID: "anna", ExpiresAt: end}))
+	fx.mustSucceed(fx.stores.Consents.Put(ctx, oauth.Consent{UserID: "anna", Host: name, ExpiresAt: end}))
 	fx.mustSucceed(fx.stores.Lockouts.Update(ctx, auth.LockoutKey(name), func(l *auth.Lockout) error {
 		l.Fail(auth.LockoutPolicy{Threshold: 5, Window: time.Minute, Duration: time.Minute}, end)
 		return nil
@@ -114,7 +122,8 @@ func TestSweep(t *testing.T) {
 	want := []retention.Removed{
 		{retention.RefreshTokens, 4}, {retention.Challenges, 4}, {retention.PendingLogins, 4}, {retention.CompanyLogins, 4},
 		{retention.Links, 4}, {retention.Lockouts, 4},
-		{retention.Counts, 1}, {retention.Sessions, 3}, {retention.Devices, 3}, {retention.AuditEvents, 3},
+		{retention.Counts, 1}, {retention.Requests, 4}, {retention.Families, 8}, {retention.Consents, 4},
+		{retention.Sessions, 3}, {retention.Devices, 3}, {retention.AuditEvents, 3},
 	}
 	if got := fx.mustSweep(c); !slices.Equal(got, want) {
 		t.Errorf("a sweep removed %v, want %v", got, want)
@@ -135,7 +144,7 @@ func TestForEver(t *testing.T) {
 	want := []retention.Removed{
 		{retention.RefreshTokens, 1}, {retention.Challenges, 1}, {retention.PendingLogins, 1}, {retention.CompanyLogins, 1},
 		{retention.Links, 1}, {retention.Lockouts, 1},
-		{retention.Counts, 1},
+		{retention.Counts, 1}, {retention.Requests, 1}, {retention.Families, 2}, {retention.Consents, 1},
 	}
 	if got := fx.mustSweep(retention.Config{Lockout: time.Hour}); !slices.Equal(got, want) {
 		t.Errorf("a sweep removed %v, want %v", got, want)
@@ -164,7 +173,8 @@ func TestOneFailureDoesNotStopTheOthers(t *testing.T) {
 		Sweep(t.Context())
 	want := []retention.Removed{
 		{retention.RefreshTokens, 1}, {retention.Challenges, 1}, {retention.PendingLogins, 1},
-		{retention.CompanyLogins, 1}, {retention.Links, 1}, {retention.Sessions, 1}, {retention.Devices, 1},
+		{retention.CompanyLogins, 1}, {retention.Links, 1},
+		{retention.Requests, 1}, {retention.Families, 2}, {retention.Consents, 1}, {retention.Sessions, 1}, {retention.Devices, 1},
 	}
 	if !errors.Is(err, errAway) || !slices.Equal(removed, want) {
 		t.Errorf("a sweep removed %v, %v, want %v and both failures", removed, err, want)

@@ -88,14 +88,7 @@ func (s *Service) rotateToken(ctx context.Context, x *refreshExchange, id auth.S
 		if err := checkRefreshable(stored, x.now); err != nil {
 			return err
 		}
-		if latest := x.now.Add(s.config.RefreshTokenMaxAge); stored.MaxExpiresAt.After(latest) {
-			stored.MaxExpiresAt = latest // written by an instance whose clock was ahead, or with another setting
-		}
-		stored.ExpiresAt = x.now.Add(s.config.RefreshTokenTTL)
-		if stored.ExpiresAt.After(stored.MaxExpiresAt) {
-			stored.ExpiresAt = stored.MaxExpiresAt
-		}
-		stored.LastActivity = x.now
+		stored.Renew(x.now, s.config.RefreshTokenTTL, s.config.RefreshTokenMaxAge)
 		session = *stored
 		return nil
 	})

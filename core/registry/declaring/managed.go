@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
-	"github.com/tollgate-dev/tollgate/core/kinds"
 	"github.com/tollgate-dev/tollgate/ports/management"
 )
 
@@ -15,14 +14,14 @@ func (r *run) managed(list string) kind {
 	k := objects.Kind()
 	toObject := func(o *management.Object) object {
 		key := o.Key
-		o.Fields = kinds.Present(o.Fields)
+		o.Fields = k.Present(o.Fields)
 		return object{
 			Object: o.Object, owner: o.Owner,
 			remove: func(ctx context.Context) error { return objects.Remove(ctx, key, management.Change{}) },
 		}
 	}
 	return kind{
-		name: k.Name, member: k.List, fields: k.Fields,
+		name: k.Name, member: k.List, fields: k.Declared(),
 		decode: func(_ context.Context, v audit.Details) (object, error) {
 			for i := range k.Fields {
 				if name := k.Fields[i].Name; k.Fields[i].Secret && v.Text(name) == "" {

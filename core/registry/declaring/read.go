@@ -138,7 +138,10 @@ func readFields(n *Node, path string, fields []kinds.Field, found *problems) aud
 
 // readField returns the value of a field.
 func readField(f *kinds.Field, n *Node, path string, found *problems) audit.Value {
-	if f.Shape == kinds.Text {
+	if f.Shape == kinds.Document && n.Form == Object {
+		return readAny(n)
+	}
+	if f.Shape == kinds.Text || f.Shape == kinds.Document {
 		return readText(f, n, path, found)
 	}
 	wanted := map[kinds.Shape]Form{kinds.Texts: List, kinds.Flag: Flag, kinds.Number: Number, kinds.TextMap: Object, kinds.Objects: List, kinds.Object: Object}[f.Shape]
@@ -177,6 +180,33 @@ func readField(f *kinds.Field, n *Node, path string, found *problems) audit.Valu
 		}
 	}
 	return values
+}
+
+// readAny returns the value of a node, whatever it is.
+func readAny(n *Node) audit.Value {
+	switch n.Form {
+	case Text:
+		return audit.Text(n.Text)
+	case Flag:
+		return audit.Flag(n.Text == "true")
+	case Number:
+		number, _ := strconv.ParseFloat(n.Text, 64) // the reader of the format knows that it is one
+		return audit.Number(number)
+	case List:
+		list := make(audit.List, len(n.Items))
+		for i := range n.Items {
+			list[i] = readAny(&n.Items[i])
+		}
+		return list
+	case Object:
+		members := audit.Details{}
+		for i := range n.Members {
+			members[n.Members[i].Name] = readAny(&n.Members[i].Value)
+		}
+		return members
+	case Null:
+	}
+	return nil
 }
 
 // readText returns a text. A reference to a secret is for the command that reads the file.

@@ -56,6 +56,11 @@ func (c Callers) IdentifyReader(ctx context.Context, token string, from netip.Ad
 	return c.Identify(ctx, token, from)
 }
 
+// IdentifyCall implements [authority.Authority].
+func (c Callers) IdentifyCall(ctx context.Context, token string, from netip.Addr) (authority.Caller, error) {
+	return c.Identify(ctx, token, from)
+}
+
 // IdentifySession implements [authority.Authority].
 func (c Callers) IdentifySession(ctx context.Context, id string, from netip.Addr) (authority.Caller, error) {
 	return c.Identify(ctx, id, from)

@@ -51,7 +51,7 @@ func providerSample(n int) company.Provider {
 	return company.Provider{
 		Name: company.Name("p" + letter), DisplayName: "Provider é " + letter, Issuer: "https://login.example/" + letter,
 		ClientID: "tollgate", Secret: auth.SealedSecret{0, 1, 0xff}, Scopes: []string{"openid", "email"},
-		Domains: []string{letter + ".example", letter + ".test"}, Create: true, Enforce: true, EmailClaim: "upn",
+		Domains: []string{letter + ".example", letter + ".test"}, Create: true, Enforce: true, IDJAG: true, EmailClaim: "upn",
 		GroupsClaim: "roles", ScopeClaim: "scp", Audiences: []string{"api://a", "https://b.example/"}, RequiredGroups: []string{"staff"},
 		GroupGrants: []company.GroupGrant{{Group: "g'\"", Action: "publish", Resource: "com.example/*"}},
 		ACR:         []string{"urn:mfa"}, AMR: []string{"hwk"}, Recheck: time.Minute, MaxSession: time.Hour,

@@ -3,9 +3,14 @@ package authstoretest
 import (
 	"bytes"
 	"context"
+	"crypto"
+	"crypto/ecdsa"
 	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rsa"
 	"errors"
 	"fmt"
+	"math/big"
 	"testing"
 	"time"
 
@@ -22,7 +27,9 @@ func runKeys(t *testing.T, open func(t *testing.T) Stores) {
 	for name, test := range map[string]func(t *testing.T, ring authstore.KeyRing){
 		"any key is returned as it was announced":              keyRoundTrips,
 		"an announcement renews the time a key was last seen":  renewsSeenTime,
+		"keys of all algorithms are stored and found in order": storesAlgorithms,
 		"another key with the same id is refused":              refusesOtherKey,
+		"a key of no algorithm is refused":                     refusesStrangeKeys,
 		"parallel announcements of one key store it once":      announcesInParallel,
 		"a query returns the keys that were seen since a time": selectsBySeenTime,
 		"a withdrawn key is not returned":                      withdrawsKeys,
@@ -39,7 +46,7 @@ func runKeys(t *testing.T, open func(t *testing.T) Stores) {
 func sampleKey(n byte) authstore.PublicKey {
 	return authstore.PublicKey{
 		ID:     authstore.KeyID(fmt.Sprintf("key-%03d", n)),
-		Key:    bytes.Repeat(ed25519.PublicKey{n, 0xff, 0, '\''}, ed25519.PublicKeySize/4),
+		Key:    ed25519.PublicKey(bytes.Repeat([]byte{n, 0xff, 0, '\''}, ed25519.PublicKeySize/4)),
 		SeenAt: recordtest.Epoch().Add(time.Duration(n) * time.Microsecond),
 	}
 }
@@ -61,7 +68,7 @@ func keyRoundTrips(t *testing.T, ring authstore.KeyRing) {
 		n++
 		k := authstore.PublicKey{
 			ID:     authstore.KeyID(fmt.Sprintf("%05d %s", n, recordtest.Text().Draw(r, "id"))),
-			Key:    rapid.SliceOfN(rapid.Byte(), ed25519.PublicKeySize, ed25519.PublicKeySize).Draw(r, "key"),
+			Key:    ed25519.PublicKey(rapid.SliceOfN(rapid.Byte(), ed25519.PublicKeySize, ed25519.PublicKeySize).Draw(r, "key")),
 			SeenAt: recordtest.Epoch().Add(time.Duration(n) * time.Second), // so that it is the newest
 		}
 		recordtest.OK(r, ring.Announce(t.Context(), k))
@@ -78,6 +85,67 @@ func renewsSeenTime(t *testing.T, ring authstore.KeyRing) {
 	wantKeys(t, ring, early.SeenAt, k)
 	recordtest.OK(t, ring.Announce(t.Context(), early)) // an instance whose clock is slow
 	wantKeys(t, ring, early.SeenAt, k)
+}
+
+// rsaKey returns an RSA key with a number of bits. Its last byte makes it differ from others.
+func rsaKey(bits uint, last int64) *rsa.PublicKey {
+	n := new(big.Int).Lsh(big.NewInt(1), bits-1)
+	return &rsa.PublicKey{N: n.Add(n, big.NewInt(last)), E: 65537}
+}
+
+// curveKey returns the public key of the private key n.
+func curveKey(curve elliptic.Curve, n byte) *ecdsa.PublicKey {
+	private, err := ecdsa.ParseRawPrivateKey(curve, append(make([]byte, curve.Params().BitSize/8-1), n))
+	if err != nil {
+		return nil // not for small numbers
+	}
+	return &private.PublicKey
+}
+
+// wideKeys returns samples of the other algorithms than EdDSA.
+func wideKeys() []authstore.PublicKey {
+	first, second, third := sampleKey(1), sampleKey(2), sampleKey(4)
+	first.Key, second.Key, third.Key = curveKey(elliptic.P256(), 1), rsaKey(2048, 1), rsaKey(4096, 3)
+	return []authstore.PublicKey{first, second, third}
+}
+
+func storesAlgorithms(t *testing.T, ring authstore.KeyRing) {
+	wide := wideKeys()
+	all := []authstore.PublicKey{sampleKey(0), wide[0], wide[1], sampleKey(3), wide[2]}
+	for i, want := range []string{authstore.EdDSA, authstore.ES256, authstore.RS256, authstore.EdDSA, authstore.RS256} {
+		recordtest.Equal(t, authstore.Algorithm(all[i].Key), want)
+		recordtest.OK(t, ring.Announce(t.Context(), all[i]))
+	}
+	wantKeys(t, ring, all[0].SeenAt, all...)
+	wantKeys(t, ring, all[2].SeenAt, all[2:]...)
+	for i := range wide {
+		later := wide[i]
+		later.SeenAt = later.SeenAt.Add(time.Minute)
+		recordtest.OK(t, ring.Announce(t.Context(), later))
+		wide[i].Key = wide[(i+1)%len(wide)].Key
+		wide[i].SeenAt = later.SeenAt
+		if err := ring.Announce(t.Context(), wide[i]); !fault.Is(err, fault.Conflict) {
+			t.Errorf("Announce of another key returned %v", err)
+		}
+		wantKeys(t, ring, later.SeenAt, later)
+		recordtest.OK(t, ring.Withdraw(t.Context(), later.ID))
+		wantKeys(t, ring, later.SeenAt)
+	}
+	wantKeys(t, ring, all[0].SeenAt, all[0], all[3])
+}
+
+func refusesStrangeKeys(t *testing.T, ring authstore.KeyRing) {
+	for name, key := range map[string]crypto.PublicKey{
+		"a short key of Ed25519": ed25519.PublicKey("short"), "a short key of RSA": rsaKey(2047, 1),
+		"another curve": curveKey(elliptic.P384(), 1), "bytes": []byte("bytes"), "none": nil,
+	} {
+		k := sampleKey(1)
+		k.Key = key
+		if err := ring.Announce(t.Context(), k); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	wantKeys(t, ring, sampleKey(0).SeenAt)
 }
 
 func refusesOtherKey(t *testing.T, ring authstore.KeyRing) {
@@ -145,9 +213,14 @@ func agreesOnRootSecret(t *testing.T, ring authstore.KeyRing) {
 
 func keySharesNoMemory(t *testing.T, ring authstore.KeyRing) {
 	k, candidate := sampleKey(1), secret(1)
+	change := func(k authstore.PublicKey) {
+		if raw, ok := k.Key.(ed25519.PublicKey); ok {
+			raw[0] ^= 1
+		}
+	}
 	recordtest.OK(t, ring.Announce(t.Context(), k))
-	k.Key[0] ^= 1
-	recordtest.Must(ring.PublicKeys(t.Context(), k.SeenAt))(t)[0].Key[0] ^= 1
+	change(k)
+	change(recordtest.Must(ring.PublicKeys(t.Context(), k.SeenAt))(t)[0])
 	wantKeys(t, ring, k.SeenAt, sampleKey(1))
 	recordtest.Must(ring.RootSecret(t.Context(), candidate))(t)[0] ^= 1
 	candidate[0] ^= 1

@@ -38,7 +38,7 @@ func putLinks(t *testing.T, s Stores, all ...auth.Link) {
 	}
 }
 
-// wantLinks fails the test unless the store has each of the links, and none of the others.
+// wantLinks fails the test unless the store has each of the links, and no others.
 func wantLinks(t *testing.T, s Stores, all []auth.Link, others ...auth.Link) {
 	t.Helper()
 	for _, l := range all {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/oauth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
@@ -22,6 +23,7 @@ type TokenSubject struct {
 	secrets.TokenSigner
 	secrets.TokenVerifier
 	authstore.PublishedKeys
+	Audience string // of tokens of sessions
 }
 
 // NewClock returns a clock at a whole second.
@@ -45,6 +47,9 @@ func RunTokens(t *testing.T, open func(t *testing.T, c *clocktest.Manual) TokenS
 	for name, test := range map[string]func(t *testing.T, s TokenSubject, c *clocktest.Manual){
 		"a verified token returns the claims that it was issued with": returnsClaims,
 		"a verified token of a publisher returns the publisher":       returnsPublisher,
+		"a verified token of a grant returns the grant":               returnsGrant,
+		"a grant that cannot be told from a session has no token":     refusesConfusion,
+		"an altered token of a grant is refused":                      refusesAlteredGrant,
 		"an expired token is refused with the code for expiry":        reportsExpired,
 		"an altered token is refused":                                 refusesAltered,
 		"a text that is not a token is refused":                       refusesOtherTexts,
@@ -127,6 +132,74 @@ func returnsPublisher(t *testing.T, s TokenSubject, c *clocktest.Manual) {
 	WantCode(t, "an expired token of a publisher", err, auth.CodeTokenExpired)
 }
 
+// GrantClaims returns the claims of a grant.
+func GrantClaims(c *clocktest.Manual) secrets.TokenClaims {
+	f := &oauth.Family{
+		ID: "99999999-7777-4888-8999-bbbbbbbbbbbb", UserID: SampleClaims(c).UserID, SessionID: SampleClaims(c).SessionID,
+	}
+	return secrets.NewGrantClaims(&Entropy{}, f, oauth.Claims{
+		Family: f.ID, Client: "https://client.example.com/mcp.json", Resource: "https://weather.example.com/mcp/",
+		Scopes: []string{"read", "write:all"}, Level: auth.LimitedTrust, AuthTime: c.Now().Add(-time.Hour),
+	}, c.Now(), time.Minute)
+}
+
+func returnsGrant(t *testing.T, s TokenSubject, c *clocktest.Manual) {
+	for name, change := range map[string]func(*secrets.TokenClaims){
+		"of a session":            func(*secrets.TokenClaims) {},
+		"of an assertion":         func(c *secrets.TokenClaims) { c.SessionID = "" },
+		"without scopes":          func(c *secrets.TokenClaims) { c.Granted.Scopes = nil },
+		"without time of sign-in": func(c *secrets.TokenClaims) { c.Granted.AuthTime = time.Time{} },
+		"at the highest level":    func(c *secrets.TokenClaims) { c.Granted.Level = auth.FullTrust },
+		"too long to remember": func(c *secrets.TokenClaims) {
+			c.Granted.Resource = "https://weather.example.com/" + strings.Repeat("a", 2000)
+		},
+	} {
+		want := GrantClaims(c)
+		change(&want)
+		token := signToken(t, s, want)
+		for range 2 { // the second may come from a memory
+			got, err := s.Verify(context.Background(), token)
+			if err != nil {
+				t.Fatalf("%s: verify: %v", name, err)
+			}
+			if !got.Granted.AuthTime.Equal(want.Granted.AuthTime) || !got.IssuedAt.Equal(want.IssuedAt) ||
+				!got.ExpiresAt.Equal(want.ExpiresAt) {
+				t.Errorf("%s: the times are those of %+v, want those of %+v", name, got, want)
+			}
+			got.IssuedAt, got.ExpiresAt, got.Granted.AuthTime = want.IssuedAt, want.ExpiresAt, want.Granted.AuthTime
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: claims %+v of %+v, want %+v of %+v", name, got, got.Granted, want, want.Granted)
+			}
+		}
+	}
+	token := signToken(t, s, GrantClaims(c))
+	c.Advance(time.Minute)
+	_, err := s.Verify(context.Background(), token)
+	WantCode(t, "an expired token of a grant", err, auth.CodeTokenExpired)
+}
+
+// refusesConfusion checks that no token is signed whose resource is the audience of sessions, or whose id
+// is not of its family.
+func refusesConfusion(t *testing.T, s TokenSubject, c *clocktest.Manual) {
+	for name, change := range map[string]func(*secrets.TokenClaims){
+		"the audience of sessions": func(c *secrets.TokenClaims) { c.Granted.Resource = s.Audience },
+		"the id of a session":      func(c *secrets.TokenClaims) { c.ID = "0b0e6d8a-5c3e-4f0c-9d1a-2b3c4d5e6f70" },
+		"another family": func(c *secrets.TokenClaims) {
+			c.Granted.Family = "99999999-7777-4888-8999-cccccccccccc"
+		},
+	} {
+		claims := GrantClaims(c)
+		change(&claims)
+		if token, err := s.Sign(context.Background(), claims); err == nil {
+			t.Errorf("%s: the token is %s", name, token)
+		}
+	}
+}
+
+func refusesAlteredGrant(t *testing.T, s TokenSubject, c *clocktest.Manual) {
+	alter(t, s, GrantClaims(c))
+}
+
 func reportsExpired(t *testing.T, s TokenSubject, c *clocktest.Manual) {
 	seen, unseen := signToken(t, s, SampleClaims(c)), signToken(t, s, SampleClaims(c))
 	if _, err := s.Verify(context.Background(), seen); err != nil {
@@ -140,7 +213,13 @@ func reportsExpired(t *testing.T, s TokenSubject, c *clocktest.Manual) {
 }
 
 func refusesAltered(t *testing.T, s TokenSubject, c *clocktest.Manual) {
-	token := signToken(t, s, SampleClaims(c))
+	alter(t, s, SampleClaims(c))
+}
+
+// alter changes each character of a token.
+func alter(t *testing.T, s TokenSubject, c secrets.TokenClaims) {
+	t.Helper()
+	token := signToken(t, s, c)
 	for i := range len(token) {
 		altered := []byte(token)
 		if altered[i]++; altered[i] == 'z'+1 {

@@ -65,6 +65,8 @@ type Ports struct {
 	Companies   *federating.Service
 	Passkeys    *passkeys.Service
 	Access      *deciding.Service
+	// Applications is empty without the authorization server.
+	Applications Applications
 }
 
 // Pages are the pages of an account. It is safe for concurrent use.
@@ -96,6 +98,7 @@ func (p *Pages) Mount(r fiber.Router) {
 	p.mountTokens(r)
 	p.mountPasskeys(r)
 	p.mountUsage(r)
+	p.mountApplications(r)
 	p.site.Post(r, unlinkPath, 3, site.Act{
 		Level: auth.FullTrust, Title: "Unlink this company sign-in", Do: p.unlink,
 	})
@@ -307,7 +310,8 @@ var notices = map[string]string{
 	"disabled": "The authenticator app is turned off.", "another": "The authenticator app is added.",
 	"removed": "The authenticator app is removed.", "token": "The token is removed.", "tokens": "The tokens are removed.",
 	"passkey": "The passkey is added.", "passkey-name": "The passkey is renamed.", "passkey-removed": "The passkey is removed, and all other sessions are ended.",
-	"linked": "The company sign-in is linked.", "unlinked": "The company sign-in is unlinked, and the sessions that came from it are ended.",
+	"application": "The access of the application is revoked.",
+	"linked":      "The company sign-in is linked.", "unlinked": "The company sign-in is unlinked, and the sessions that came from it are ended.",
 }
 
 func (p *Pages) endSession(v *site.Visit) error {

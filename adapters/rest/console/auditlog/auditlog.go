@@ -81,6 +81,7 @@ var eventTexts = map[audit.Category]string{
 	audit.PublisherProof: "Proof of a publisher",
 	audit.AccessRefused:  "Refused access",
 	audit.AccessDecision: "Denied call",
+	audit.Authorization:  "Access of an application",
 }
 
 const (

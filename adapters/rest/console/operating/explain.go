@@ -29,6 +29,8 @@ var explainForm = site.Form{Action: explainPath, Button: "Explain", Inputs: []si
 		string(access.CallsTools), string(access.ListsTools), "prompts/list", "prompts/get", "resources/list", "resources/read", "initialize")},
 	{Name: "tool", Label: "Tool", Hint: "Of tools/call."},
 	{Name: "address", Label: "Address of the client", Hint: "An IP address, for rules with networks. Optional."},
+	{Name: "client", Label: "Client", Hint: "Of the authorization server: its name, or the URL of its document. Optional."},
+	{Name: "resource", Label: "Resource", Hint: "The URL for which the token of the client is. Optional."},
 	{Name: "trust", Label: "Trust", Kind: "select", Options: append([]site.Option{{Text: "That of the newest session"}}, site.Options(trustlevel.Names()...)...)},
 }}
 
@@ -79,7 +81,7 @@ func (p *Pages) answer(ctx context.Context, values url.Values) (access.Explanati
 	trimmed := func(field string) string { return strings.TrimSpace(values.Get(field)) }
 	d := deciding.Draft{
 		Subject: subjectOf(values.Get("subject")), Trust: values.Get("trust"), Method: values.Get("method"), Name: trimmed("tool"),
-		Address: trimmed("address"), Server: trimmed("server"),
+		Address: trimmed("address"), Server: trimmed("server"), Client: trimmed("client"), Resource: trimmed("resource"),
 	}
 	switch {
 	case d.Server == "":

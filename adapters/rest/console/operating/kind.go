@@ -3,6 +3,7 @@ package operating
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"net/url"
 	"slices"
 	"strconv"
@@ -67,6 +68,10 @@ func formValues(fields []kinds.Field, values audit.Details) url.Values {
 		case audit.List:
 			form[f.Name] = formList(f, v)
 		case audit.Details:
+			if f.Shape == kinds.Document {
+				text, _ := json.MarshalIndent(v, "", "  ") // no error: it was read from JSON
+				form.Set(f.Name, string(text))
+			}
 			for name, inner := range formValues(f.Inner, v) {
 				form[name] = inner
 			}
@@ -94,6 +99,17 @@ func formList(f *kinds.Field, list audit.List) []string {
 	return []string{strings.Join(texts, "\n")}
 }
 
+// newValues returns the values that the form of a new object has: the flags and choices of fields by default.
+func newValues(fields []kinds.Field) url.Values {
+	form := formValues(fields, kinds.Complete(fields, nil))
+	for i := range fields {
+		if f := &fields[i]; f.Control == "select" && f.Default != "" {
+			form.Set(f.Name, f.Default)
+		}
+	}
+	return form
+}
+
 // dayBegins is what a time at the beginning of a day has after the day.
 const dayBegins = "T00:00:00Z"
 
@@ -112,6 +128,7 @@ func readForm(v *site.Visit, fields []kinds.Field) (values audit.Details, err er
 			values[f.Name] = audit.Texts(readList(v, f))
 		case f.Shape == kinds.Flag:
 			values[f.Name] = audit.Flag(slices.Contains(v.Form[f.Name], "true"))
+		case f.Shape == kinds.Number && text == "" && !f.Required:
 		case f.Shape == kinds.Number:
 			n, err := strconv.Atoi(text)
 			if err != nil {
@@ -165,7 +182,7 @@ func formChange(v *site.Visit, k *kinds.Kind, name string, exists bool) (managem
 		if current == nil {
 			return nil
 		}
-		return fault.Newf(fault.Conflict, "another %s has the name %q already; choose another name", k.Noun(), name)
+		return fault.Newf(fault.Conflict, "another %s has the %[3]s %[2]q already; choose another %[3]s", k.Noun(), name, strings.ToLower(k.Key()))
 	}}, err
 }
 
@@ -187,7 +204,7 @@ type kindPages struct {
 	added, removed string // the notices
 	leads          bool   // to the page of what was added
 
-	// put stores what a form describes, under a name; putObject without it.
+	// put stores what a form describes, under a name; without it the kind does.
 	put func(ctx context.Context, v *site.Visit, name string, exists bool) error
 }
 
@@ -197,22 +214,18 @@ func (p *Pages) mountKind(r fiber.Router, k kindPages) {
 		k.list, k.page, k.path = k.showList, k.showPage, Path+"/"+k.Kind().Path()
 		k.added, k.removed = "added", "removed"
 	}
-	put := k.put
-	if put == nil {
-		put = k.putObject
-	}
 	p.open(r, k.path, k.list)
 	p.site.Post(r, k.path, 0, p.act("Add this "+k.noun, func(ctx context.Context, v *site.Visit) error {
-		name, page := v.Trimmed("name"), k.path
+		name, page := v.Trimmed(k.Kind().Fields[0].Name), k.path
 		if k.leads {
 			page += "/" + name
 		}
-		return done(v, put(ctx, v, name, false), page, k.added)
+		return k.store(ctx, v, name, false, page, k.added)
 	}, k.list))
 	one := cmp.Or(k.one, k.path) + "/:name"
 	p.open(r, one, k.page)
 	p.site.Post(r, one, 0, p.act("Save this "+k.noun, func(ctx context.Context, v *site.Visit) error {
-		return done(v, put(ctx, v, key[string](v, "name"), true), v.Path(), "saved")
+		return k.store(ctx, v, key[string](v, "name"), true, v.Path(), "saved")
 	}, k.page))
 	up := 1 + strings.Count(one[len(k.path):], "/") // to the list
 	p.site.Post(r, one+"/remove", up, p.act("Remove this "+k.noun, func(ctx context.Context, v *site.Visit) error {
@@ -220,13 +233,33 @@ func (p *Pages) mountKind(r fiber.Router, k kindPages) {
 	}, nil))
 }
 
-// putObject stores the object that a form describes.
-func (k *kindPages) putObject(ctx context.Context, v *site.Visit, name string, exists bool) error {
-	c, err := formChange(v, k.Kind(), name, exists)
-	if err == nil {
-		_, _, err = k.Put(ctx, c)
+// store stores the object that a form describes, and leads to a page with a notice, or shows the secret
+// that was made.
+func (k *kindPages) store(ctx context.Context, v *site.Visit, name string, exists bool, page, notice string) error {
+	if k.put != nil {
+		return done(v, k.put(ctx, v, name, exists), page, notice)
 	}
-	return err
+	stored, err := putObject(ctx, v, k, name, exists)
+	secret := stored.State.Text(k.Kind().Shown)
+	if err != nil || secret == "" {
+		return done(v, err, page, notice)
+	}
+	of := "the " + k.noun + " " + name
+	return v.ShowOnce(site.Secret{
+		Title: "The secret of " + of, Value: secret, Hint: "Only its hash is stored.",
+		Back: site.Link{Text: strings.ToUpper(of[:1]) + of[1:], Path: k.path + "/" + url.PathEscape(name)},
+	})
+}
+
+// putObject stores the object that a form describes, and returns it.
+func putObject(
+	ctx context.Context, v *site.Visit, objects management.Objects, name string, exists bool,
+) (stored management.Object, err error) {
+	c, err := formChange(v, objects.Kind(), name, exists)
+	if err == nil {
+		stored, _, err = objects.Put(ctx, c)
+	}
+	return stored, err
 }
 
 // removeObject removes the object in the path. Those of some kinds go with all that came of them.
@@ -240,18 +273,25 @@ func (k *kindPages) removeObject(ctx context.Context, v *site.Visit) error {
 func (k *kindPages) form(
 	v *site.Visit, problems site.Problems, action string, stored *management.Object, first ...site.Input,
 ) site.FormView {
-	button, values := "Add", url.Values{}
+	button, values := "Add", newValues(k.Kind().Fields)
 	if stored != nil {
 		button, values = "Save", formValues(k.Kind().Fields, stored.Fields)
 	}
 	return v.Fill(site.Form{
-		Action: action, Button: button + " this " + k.noun, Inputs: append(first, inputsOf(k.Kind().Fields)...),
+		Action: action, Button: button + " this " + k.noun, Inputs: append(first, inputsOf(k.Kind().Fields[1:])...),
 	}, values, problems)
+}
+
+// keyInput returns the input of the name of a new object.
+func (k *kindPages) keyInput() site.Input {
+	f := &k.Kind().Fields[0]
+	return site.Input{Name: f.Name, Label: k.Kind().Key(), Hint: f.Hint, Required: true}
 }
 
 // kindView is the page with the objects of a kind.
 type kindView struct {
 	Noun    string
+	Key     string // how names are called
 	Objects []objectView
 	Next    string // the address of the next page; empty without one
 	Add     site.FormView
@@ -278,7 +318,7 @@ func (k *kindPages) showList(ctx context.Context, v *site.Visit, problems site.P
 	if err != nil {
 		return err
 	}
-	view := kindView{Noun: k.noun, Add: k.form(v, problems, k.path, nil, nameInput)}
+	view := kindView{Noun: k.noun, Key: k.Kind().Key(), Add: k.form(v, problems, k.path, nil, k.keyInput())}
 	for i := range all[:min(len(all), perPage)] {
 		view.Objects = append(view.Objects, k.view(v, nil, &all[i], ""))
 	}

@@ -21,8 +21,10 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
+	"github.com/tollgate-dev/tollgate/core/auth/oauth"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/tokens"
+	"github.com/tollgate-dev/tollgate/core/kinds"
 	"github.com/tollgate-dev/tollgate/core/registry/declaring"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
@@ -79,7 +81,14 @@ type Pages struct {
 }
 
 // New returns the pages.
-func New(s *site.Site, p Ports) *Pages { return &Pages{s, p} }
+func New(s *site.Site, p Ports) *Pages {
+	for _, k := range []*kinds.Kind{&oauth.ClientKind, &oauth.ResourceKind} {
+		if p.Kinds[k.List] == nil {
+			s.Hide(Path + "/" + k.Path())
+		}
+	}
+	return &Pages{s, p}
+}
 
 // handler serves a page to an operator. Its context names the operator as the actor of changes.
 type handler func(ctx context.Context, v *site.Visit) error

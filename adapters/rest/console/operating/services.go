@@ -139,7 +139,8 @@ func (p *Pages) changeStored(ctx context.Context, v *site.Visit, change func(*se
 
 func (p *Pages) putService(ctx context.Context, v *site.Visit, name string, exists bool) error {
 	if !exists {
-		return (&kindPages{Objects: p.ports.Services.Objects()}).putObject(ctx, v, name, false)
+		_, err := putObject(ctx, v, p.ports.Services.Objects(), name, false)
+		return err
 	}
 	return p.changeStored(ctx, v, func(d *service.Draft) error {
 		d.Description, d.State = v.Form.Get("description"), v.Form.Get("state")

@@ -3,6 +3,7 @@
 package signin
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"net/http"
@@ -108,7 +109,7 @@ func (p *Pages) renderPassword(v *site.Visit, problems site.Problems) error {
 	if err != nil {
 		return err
 	}
-	return v.Render(passwordPage, head, passwordView{v.Form.Get("email"), v.Next(), v.CanSignIn(), links, p.permitsPasskeys(v)})
+	return v.Render(passwordPage, head, passwordView{cmp.Or(v.Form.Get("email"), v.Text("email")), v.Next(), v.CanSignIn(), links, p.permitsPasskeys(v)})
 }
 
 // checkPassword signs a person in, or requests the second factor.

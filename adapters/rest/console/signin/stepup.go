@@ -92,7 +92,7 @@ func (p *Pages) renderStepUp(v *site.Visit, title string, problems site.Problems
 		view.Routes = append(view.Routes, routeView{r.Method, describeRoute(r)})
 	}
 	if v.Session.TrustLevel.Admits(auth.FullTrust) {
-		if view.Act != "" {
+		if view.Act != "" || v.ServesApplication() {
 			view.Reasons = []string{"The last password or code of this session is too old for this."}
 		}
 	} else if view.Reasons, err = p.reasons(v); err != nil {

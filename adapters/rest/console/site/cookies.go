@@ -142,26 +142,45 @@ func (v *Visit) RememberDevice(token auth.DeviceSecret) {
 	})
 }
 
-// The cookies of sign-ins at providers that have begun (contract A-72).
+// The cookies of what has begun: sign-ins at providers (contract A-72), and authorization requests of
+// applications.
 const (
-	secureCompanyCookie = "__Host-tollgate_company"
-	localCompanyCookie  = "tollgate_company"
+	companyCookie     = "tollgate_company"
+	applicationCookie = "tollgate_application"
 )
 
-func companyCookieName(c *fiber.Ctx) string {
+// hostName returns the name of a cookie for this host alone.
+func hostName(c *fiber.Ctx, name string) string {
 	if rest.Secure(c) {
-		return secureCompanyCookie
+		return "__Host-" + name
 	}
-	return localCompanyCookie
+	return name
 }
 
 // CompanyCookie returns what the browser keeps about sign-ins at providers that have begun.
-func (v *Visit) CompanyCookie() string { return strings.Clone(v.Cookies(companyCookieName(v.Ctx))) }
+func (v *Visit) CompanyCookie() string { return v.hostCookie(companyCookie) }
 
 // SetCompanyCookie sets what CompanyCookie returns; an empty text removes it.
 func (v *Visit) SetCompanyCookie(text string, life time.Duration) {
+	v.setHostCookie(companyCookie, text, life)
+}
+
+// ApplicationCookie returns what the browser keeps about authorization requests that have begun.
+func (v *Visit) ApplicationCookie() string { return v.hostCookie(applicationCookie) }
+
+// SetApplicationCookie sets what ApplicationCookie returns.
+func (v *Visit) SetApplicationCookie(text string, life time.Duration) {
+	v.setHostCookie(applicationCookie, text, life)
+}
+
+func (v *Visit) hostCookie(name string) string {
+	return strings.Clone(v.Cookies(hostName(v.Ctx, name)))
+}
+
+// setHostCookie sets a cookie for this host alone; an empty text removes it.
+func (v *Visit) setHostCookie(name, text string, life time.Duration) {
 	cookie := &fiber.Cookie{
-		Name: companyCookieName(v.Ctx), Value: text, Path: "/", MaxAge: int(life / time.Second), Secure: rest.Secure(v.Ctx),
+		Name: hostName(v.Ctx, name), Value: text, Path: "/", MaxAge: int(life / time.Second), Secure: rest.Secure(v.Ctx),
 		HTTPOnly: true, SameSite: fiber.CookieSameSiteLaxMode,
 	}
 	if text == "" {

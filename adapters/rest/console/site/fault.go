@@ -75,18 +75,28 @@ func newMessageView(c *fiber.Ctx, f *fault.Error) messageView {
 		if view.Text == view.Title+"." {
 			view.Text, view.Help = "", "People behind one address, as in an office, share this limit."
 		}
-		if f.RetryAfter > 0 {
-			now := time.Now()
-			view.Text += " Try again " + formatAgo(now.Add(f.RetryAfter+time.Minute), now) + "."
-		}
+		view.Text += retryText(f, "")
 	case f.Kind == fault.Unavailable:
-		view.Title, view.Text, view.ID = "Not available", view.Text+" Try again in a moment.", rest.RequestID(c)
+		view.Title, view.Text, view.ID = "Not available", view.Text+retryText(f, "in a moment"), rest.RequestID(c)
 	case f.Kind == fault.Internal:
 		view.Title, view.Text, view.ID = "Something went wrong",
 			"This is a fault of the service. If it happens again, tell its operators the number below.",
 			rest.RequestID(c)
 	}
 	return view
+}
+
+// retryText returns when to try again, a minute or more from now; without a time it is as soon as otherwise says,
+// which may be empty for no text.
+func retryText(f *fault.Error, otherwise string) string {
+	if f.RetryAfter > 0 {
+		now := time.Now()
+		otherwise = formatAgo(now.Add(f.RetryAfter+time.Minute), now)
+	}
+	if otherwise == "" {
+		return ""
+	}
+	return " Try again " + otherwise + "."
 }
 
 type localKey int

@@ -1,6 +1,9 @@
 package site
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // section is a part of the console that has a menu of its own. Its first link is its root. Links
 // without a path are headings.
@@ -33,7 +36,7 @@ var sections = []section{
 		Link{Text: "Overview"},
 		Link{Text: "Access"}, Link{Text: "People", Path: "people"}, Link{Text: "Grants", Path: "grants"},
 		Link{Text: "Service accounts", Path: "service-accounts"}, Link{Text: "Company sign-in", Path: "providers"},
-		Link{Text: "Access rules", Path: "access"},
+		Link{Text: "Access rules", Path: "access"}, Link{Text: "Clients", Path: "clients"}, Link{Text: "Resources", Path: "resources"},
 		Link{Text: "Registry"}, Link{Text: "Policies", Path: "policies"}, Link{Text: "Views", Path: "views"},
 		Link{Text: "Mirrors", Path: "mirrors"}, Link{Text: "Webhooks", Path: "webhooks"},
 		Link{Text: "Review rules", Path: "review-rules"}, Link{Text: "Applied state", Path: "state"},
@@ -43,20 +46,28 @@ var sections = []section{
 	newSection("My account", Root+"account",
 		Link{Text: "My account"}, Link{Text: "Password", Path: "password"},
 		Link{Text: "Authenticator app", Path: "authenticator"}, Link{Text: "Passkeys", Path: "passkeys"},
-		Link{Text: "Tokens", Path: "tokens"}, Link{Text: "What may I use", Path: "access"}, Link{Text: "My audit log", Path: "log"},
+		Link{Text: "Tokens", Path: "tokens"}, Link{Text: "Applications with access", Path: "applications"},
+		Link{Text: "What may I use", Path: "access"}, Link{Text: "My audit log", Path: "log"},
 	),
 }
 
-// sectionOf returns the menu of the section of a page; nil without one.
-func sectionOf(path string) *section {
+// ApplicationsPath is the page with the applications that act for the person.
+const ApplicationsPath = Root + "account/applications"
+
+// sectionOf returns the menu of the section of a page, without the links to hidden pages; nil without one.
+func sectionOf(path string, hidden ...string) *section {
 	for _, s := range sections {
 		if !isCurrent(s.Links[0].Path, path) {
 			continue
 		}
 		own, current := section{Name: s.Name}, 0
-		for i, l := range s.Links {
+		for _, l := range s.Links {
+			if slices.Contains(hidden, l.Path) {
+				continue
+			}
+			i := len(own.Links)
 			own.Links = append(own.Links, l)
-			if l.Path != "" && isCurrent(l.Path, path) && len(l.Path) >= len(s.Links[current].Path) {
+			if l.Path != "" && isCurrent(l.Path, path) && len(l.Path) >= len(own.Links[current].Path) {
 				current = i
 			}
 		}

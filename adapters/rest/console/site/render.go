@@ -83,6 +83,7 @@ type frameView struct {
 	Verifying                    bool   // the page is a step of a step-up
 	StepUp                       string // the address of the step-up
 	HighRisk                     bool   // nothing is allowed
+	Application                  string // where the form that leads back to the application is sent; otherwise empty
 }
 
 // MostCounted is the number of events up to which pages count, so that they take the same time for
@@ -185,7 +186,7 @@ func (s *Site) frame(v *Visit, head Head, main any) (frameView, error) {
 		f.SignIn = SignInAddress(v.address())
 	}
 	if v.SignedIn() && !f.Verifying {
-		f.Section = sectionOf(f.Path)
+		f.Section = sectionOf(f.Path, s.hidden...)
 	}
 	for _, l := range links {
 		f.Links = append(f.Links, navigationLink{l, isCurrent(l.Path, f.Path)})
@@ -200,7 +201,7 @@ func (f *frameView) addPerson(v *Visit) {
 	f.Limited = v.Session.TrustLevel.Admits(auth.LimitedTrust)
 	f.HighRisk = !v.Session.TrustLevel.Admits(auth.Unverified)
 	f.Verifying = strings.HasPrefix(f.Path, StepUpPath) || v.InterruptedAct() != ""
-	f.StepUp = withNext(StepUpPath, v.address())
+	f.StepUp = StepUpAddress(v.address())
 }
 
 // linksOf returns the links of the navigation for what the person may do: none if the session is at
@@ -230,7 +231,7 @@ func linksOf(v *Visit) ([]Link, error) {
 func (s *Site) bareFrame(v *Visit, head Head, main any) frameView {
 	return frameView{
 		Head: head, Main: main, visit: v, Style: s.static.style, Script: s.static.script, Passkey: s.static.passkey, Icon: s.static.icon,
-		Path: strings.Clone(v.Path()), Brand: s.brand,
+		Path: strings.Clone(v.Path()), Brand: s.brand, Application: v.applicationAddress(),
 	}
 }
 

@@ -63,6 +63,7 @@ type Site struct {
 	stepUp func(v *Visit, title string) error // set by SetStepUpPage
 	// waiting returns how many documents wait for a reviewer; set by SetWaiting.
 	waiting func(ctx context.Context, who authority.Caller) (int, error)
+	hidden  []string // the paths of pages that the service does not have
 }
 
 // Brand is what each page says about the service.
@@ -83,6 +84,9 @@ func (s *Site) SetWaiting(count func(ctx context.Context, who authority.Caller) 
 	s.waiting = count
 }
 
+// Hide leaves links to a page out of menus. It must be called before the first request.
+func (s *Site) Hide(path string) { s.hidden = append(s.hidden, path) }
+
 // HasSignIn reports whether people can sign in.
 func (s *Site) HasSignIn() bool { return s.ports.Cookies != nil }
 
@@ -95,14 +99,15 @@ type Visit struct {
 	// Form has the fields of the form that was sent, also after a step-up.
 	Form url.Values
 
-	site   *Site
-	cookie auth.CookieSecret
-	again  func(*Visit, Problems) error // shows the form whose act failed (Act.Keep); otherwise nil
-	secret bool                         // the address of the page is secret
-	leads  string                       // the origin to which forms of the page may lead
-	grants []registry.Grant             // of the person; read by loadGrants
-	loaded bool
-	names  map[string]string // what NameOf has returned
+	site       *Site
+	cookie     auth.CookieSecret
+	again      func(*Visit, Problems) error // shows the form whose act failed (Act.Keep); otherwise nil
+	secret     bool                         // the address of the page is secret
+	leads      string                       // the origin to which forms of the page may lead
+	offersBack bool                         // the page offers the way back to the application
+	grants     []registry.Grant             // of the person; read by loadGrants
+	loaded     bool
+	names      map[string]string // what NameOf has returned
 }
 
 // SignedIn reports whether somebody is signed in.
@@ -329,10 +334,13 @@ func (v *Visit) address() string {
 }
 
 // Redirect sends the browser to another page, which it gets with GET.
-func (v *Visit) Redirect(to string) error { return v.Ctx.Redirect(to, http.StatusSeeOther) }
+func (v *Visit) Redirect(to string) error { return v.Ctx.Redirect(markStep(to), http.StatusSeeOther) }
 
 // SignInAddress returns the address of the sign-in that leads to a page.
 func SignInAddress(next string) string { return withNext(SignInPath, next) }
+
+// StepUpAddress returns the address of the step-up that leads to a page.
+func StepUpAddress(next string) string { return withNext(StepUpPath, next) }
 
 // withNext adds the page to come back to, to the address of another page.
 func withNext(path, next string) string { return path + "?next=" + url.QueryEscape(next) }
@@ -360,9 +368,12 @@ func (v *Visit) Local(name string) string {
 
 const nextField = "next"
 
-// isLocal reports whether an address is a page of the console, and not one that a browser
-// understands as an address elsewhere.
+// isLocal reports whether an address is a page of the console or of an authorization request, and not one
+// that a browser understands as an address elsewhere.
 func isLocal(address string) bool {
+	if IsContinue(address) {
+		return true
+	}
 	if !strings.HasPrefix(address, Root) || strings.ContainsAny(address, "\\\r\n\t") {
 		return false
 	}

@@ -123,7 +123,7 @@ func (b *Browser) callsAuthenticator(scripts int) bool {
 func (b *Browser) checkPage() {
 	b.T.Helper()
 	if !strings.HasPrefix(b.Page.Header.Get("Content-Type"), "text/html") ||
-		!strings.HasPrefix(b.Page.URL.Path, "/console/") {
+		!strings.HasPrefix(b.Page.URL.Path, "/console/") && !strings.HasPrefix(b.Page.URL.Path, "/oauth2/") {
 		return
 	}
 	scripts := All(b.Page.Root, func(n *html.Node) bool { return n.Data == "script" })

@@ -1,0 +1,96 @@
+// Package registering has the use cases of what operators register for the authorization server: clients
+// and resources, which they list, store and remove as objects of any kind (package managing). What they
+// mean is in package oauth.
+package registering
+
+import (
+	"context"
+
+	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/oauth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/managing"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/management"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
+)
+
+// Ports are the dependencies of Clients and Resources. All fields but State are required.
+type Ports struct {
+	Transactions transaction.Runner
+	Clients      management.Store[oauth.ClientID, oauth.Client]
+	Resources    management.Store[oauth.ResourceName, oauth.Resource]
+	Recorder     authority.Recorder
+	Entropy      secrets.Entropy
+	// State returns what is known of a resource now, for example whether it is open. It is called for each
+	// resource of a list.
+	State func(context.Context, *oauth.Resource) audit.Details
+}
+
+// Clients lists, stores and removes clients for operators.
+type Clients = managing.Operator[oauth.ClientID, oauth.Client]
+
+// Resources lists, stores and removes resources for operators.
+type Resources = managing.Operator[oauth.ResourceName, oauth.Resource]
+
+// NewClients returns Clients. A client whose method has a secret gets one when it is stored by hand: who
+// applies a file would not see it.
+func NewClients(p Ports) *Clients {
+	return managing.New(managing.Description[oauth.ClientID, oauth.Client]{
+		Kind: &oauth.ClientKind, Parse: oauth.ParseClient, Show: showClient,
+		Key:   func(c *oauth.Client) oauth.ClientID { return c.ID },
+		Owner: func(c *oauth.Client) *string { return &c.ManagedBy },
+		Admit: func(_ context.Context, current, wanted *oauth.Client) error {
+			if !wanted.Method.HasSecret() {
+				return nil
+			}
+			if current != nil {
+				wanted.SecretHash = current.SecretHash
+			}
+			if wanted.NewSecret || !wanted.HasSecret() && wanted.ManagedBy == "" {
+				wanted.Secret = secrets.NewSecret[auth.ClientSecret](p.Entropy)
+				wanted.SecretHash = auth.HashSecret(wanted.Secret)
+			}
+			return nil
+		},
+	}, managing.Ports[oauth.ClientID, oauth.Client]{
+		Transactions: p.Transactions, Store: p.Clients, Recorder: p.Recorder,
+	})
+}
+
+// showClient returns a client with the secret that was just made, if there is one.
+func showClient(c *oauth.Client) management.Object {
+	made := audit.Details{oauth.ClientSecretFact: nil}
+	made.Set(oauth.ClientSecretFact, string(c.Secret))
+	return management.Object{
+		Object: c.Object(), Owner: c.ManagedBy, State: made, Fixed: audit.Details{"hasSecret": audit.Flag(c.HasSecret())},
+	}
+}
+
+// NewResources returns Resources. One whose URL another one has is refused with fault.Conflict.
+func NewResources(p Ports) *Resources {
+	return managing.New(managing.Description[oauth.ResourceName, oauth.Resource]{
+		Kind: &oauth.ResourceKind, Parse: oauth.ParseResource,
+		Show: func(r *oauth.Resource) management.Object {
+			o := audit.Object{Kind: oauth.ResourceKind.Name, Key: string(r.Name), Fields: r.Fields()}
+			return management.Object{Object: o, Owner: r.ManagedBy}
+		},
+		Key:   func(r *oauth.Resource) oauth.ResourceName { return r.Name },
+		Owner: func(r *oauth.Resource) *string { return &r.ManagedBy },
+		Admit: func(ctx context.Context, _, wanted *oauth.Resource) error {
+			all, err := p.Resources.List(ctx, "", oauth.MaxDeclared)
+			url, _ := oauth.CanonicalURL(wanted.URL)
+			for i := range all {
+				if other, _ := oauth.CanonicalURL(all[i].URL); other == url && all[i].Name != wanted.Name {
+					return fault.In("url", fault.Newf(fault.Conflict, "url: the resource %s has it already", all[i].Name))
+				}
+			}
+			return err
+		},
+		State: p.State,
+	}, managing.Ports[oauth.ResourceName, oauth.Resource]{
+		Transactions: p.Transactions, Store: p.Resources, Recorder: p.Recorder,
+	})
+}

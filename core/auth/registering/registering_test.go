@@ -1,0 +1,141 @@
+package registering_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/oauth"
+	"github.com/tollgate-dev/tollgate/core/auth/registering"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/management"
+	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
+)
+
+type recorder struct{ changes []audit.Change }
+
+func (r *recorder) RecordChanges(_ context.Context, changes ...audit.Change) error {
+	r.changes = append(r.changes, changes...)
+	return nil
+}
+
+type fixture struct {
+	ports registering.Ports
+	log   *recorder
+}
+
+func newFixture() *fixture {
+	db, log := fakedb.New(), &recorder{}
+	return &fixture{registering.Ports{
+		Transactions: db, Clients: fakedb.NewClients(db), Resources: fakedb.NewResources(db), Recorder: log,
+		Entropy: &secretstest.Entropy{},
+	}, log}
+}
+
+func clientFields(method string, others audit.Details) audit.Details {
+	all := audit.Details{
+		"clientId": audit.Text("ide"), "name": audit.Text("IDE"), "redirectUris": audit.Texts([]string{"http://127.0.0.1/cb"}),
+		"method": audit.Text(method),
+	}
+	maps.Copy(all, others)
+	return all
+}
+
+// TestSecrets stores a client in ways that make a secret or not, and wants that it is shown once.
+func TestSecrets(t *testing.T) {
+	t.Parallel()
+	fx := newFixture()
+	clients := registering.NewClients(fx.ports).Objects()
+	another := audit.Details{"newSecret": audit.Flag(true)}
+	var last string
+	for _, step := range []struct {
+		what   string
+		change management.Change
+		made   bool // another secret
+		has    bool // a secret, afterwards
+	}{
+		{"a public client", management.Change{Fields: clientFields("none", nil)}, false, false},
+		{"a method with a secret, by a file", management.Change{Fields: clientFields("client_secret_basic", nil), Owner: "platform"}, false, false},
+		{"the same by hand", management.Change{Fields: clientFields("client_secret_basic", nil)}, true, true},
+		{"the same again", management.Change{Fields: clientFields("client_secret_basic", nil)}, false, true},
+		{"the same by the file", management.Change{Fields: clientFields("client_secret_basic", nil), Owner: "platform"}, false, true},
+		{"another secret", management.Change{Fields: clientFields("client_secret_basic", another)}, true, true},
+		{"the secret in the form", management.Change{Fields: clientFields("client_secret_post", nil)}, false, true},
+		{"a public client again", management.Change{Fields: clientFields("none", nil)}, false, false},
+		{"with a secret again", management.Change{Fields: clientFields("client_secret_post", nil)}, true, true},
+	} {
+		stored, _, err := clients.Put(t.Context(), step.change)
+		must.Succeed(t, err)
+		secret := stored.State.Text(oauth.ClientSecretFact)
+		if (secret != "") != step.made || step.made && (secret == last || len(secret) != 43) || stored.Fixed.Flag("hasSecret") != step.has {
+			t.Errorf("%s: the secret %q after %q, shown as %v", step.what, secret, last, stored.Fixed)
+		}
+		if secret != "" {
+			last = secret
+		}
+		c, err := fx.ports.Clients.Get(t.Context(), "ide")
+		must.Succeed(t, err)
+		if step.has && c.SecretHash != auth.HashSecret(auth.ClientSecret(last)) || !step.has && c.HasSecret() {
+			t.Errorf("%s: the stored hash is not that of the secret", step.what)
+		}
+		again, err := clients.Get(t.Context(), "ide")
+		if err != nil || again.State[oauth.ClientSecretFact] != nil {
+			t.Errorf("%s: the secret is shown again: %v, %v", step.what, again.State, err)
+		}
+	}
+	if text := fmt.Sprint(fx.log.changes); strings.Contains(text, last) || !strings.Contains(text, "secret:changed") {
+		t.Errorf("the events are %s", text)
+	}
+	if text := fmt.Sprintf("%v %#v", oauth.Client{Secret: "hush"}, oauth.Client{Secret: "hush"}); strings.Contains(text, "hush") {
+		t.Errorf("a client prints its secret: %s", text)
+	}
+}
+
+func resourceFields(name, url string) audit.Details {
+	return audit.Details{"name": audit.Text(name), "url": audit.Text(url), "servers": audit.Texts([]string{"com.example/weather"})}
+}
+
+// TestOneURL refuses a resource whose URL another one has, however it is written.
+func TestOneURL(t *testing.T) {
+	t.Parallel()
+	fx := newFixture()
+	resources := registering.NewResources(fx.ports).Objects()
+	put := func(name, url string) error {
+		_, _, err := resources.Put(t.Context(), management.Change{Fields: resourceFields(name, url)})
+		return err
+	}
+	must.Succeed(t, put("weather", "https://weather.example.com/mcp"))
+	must.Succeed(t, put("weather", "https://weather.example.com/mcp/"))
+	must.Succeed(t, put("maps", "https://weather.example.com/MCP"))
+	for _, url := range []string{"https://weather.example.com/mcp", "https://Weather.example.com:443/mcp/"} {
+		err := put("twin", url)
+		if f, _ := fault.As(err); !fault.Is(err, fault.Conflict) || f.Field != "url" || !strings.Contains(f.Message, "weather") {
+			t.Errorf("%s: %v, want a conflict that names the other one", url, err)
+		}
+	}
+}
+
+// TestState wants what is known of a resource now in what is shown of it.
+func TestState(t *testing.T) {
+	t.Parallel()
+	fx := newFixture()
+	fx.ports.State = func(_ context.Context, r *oauth.Resource) audit.Details {
+		return audit.Details{"closed": audit.Text("not " + r.Name)}
+	}
+	resources := registering.NewResources(fx.ports).Objects()
+	_, _, err := resources.Put(t.Context(), management.Change{Fields: resourceFields("weather", "https://weather.example.com/")})
+	must.Succeed(t, err)
+	one, err := resources.Get(t.Context(), "weather")
+	must.Succeed(t, err)
+	all, err := resources.List(t.Context(), "", 2)
+	must.Succeed(t, err)
+	if want := "not weather"; one.State.Text("closed") != want || len(all) != 1 || all[0].State.Text("closed") != want {
+		t.Errorf("got %v and %v", one.State, all)
+	}
+}
