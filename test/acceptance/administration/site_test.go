@@ -20,7 +20,7 @@ type site struct {
 
 func openSite(t *testing.T, e *fixture.Environment) *site {
 	t.Helper()
-	e.Environ = append(append(e.Environ, fixture.RegistrySettings()...), "REGISTRY_REVIEW=on")
+	e.Environ = append(append(e.Environ, fixture.RegistrySettings()...), "REGISTRY_REVIEW=on", "OAUTH=on", "PUBLIC_URL=https://tools.example.com")
 	s := &site{e: e, one: e.Start(t), other: e.Start(t)}
 	s.olga = e.NewWriter(t, s.one, "olga@example.com", "operate *", "review "+everyName, "publish "+everyName)
 	s.ada = e.NewWriter(t, s.one, "ada@example.com", "publish "+everyName)

@@ -27,8 +27,11 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/tokenapi"
 	"github.com/tollgate-dev/tollgate/core/access/ruling"
+	"github.com/tollgate-dev/tollgate/core/auth/authorizing"
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
+	"github.com/tollgate-dev/tollgate/core/auth/registering"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
@@ -72,8 +75,9 @@ func TestDocumentHasAllRoutes(t *testing.T) {
 			registryapi.NewReviews(nil, registryapi.Resource{}, nil),
 			registryapi.NewQuarantine(nil, registryapi.Resource{}, nil), adminapi.New(adminapi.UseCases{Kinds: inprocess.NewKinds(
 				new(federating.Providers), ruling.New(ruling.Ports{}), new(viewing.Operator), new(mirroring.Operator), new(delegating.Services),
+				registering.NewClients(registering.Ports{}), registering.NewResources(registering.Ports{}), authorizing.Config{On: true},
 			)}),
-			decideapi.NewWeb(decideapi.New(decideapi.Config{}, decideapi.Ports{}), rest.Address),
+			decideapi.NewWeb(decideapi.New(decideapi.Config{}, decideapi.Ports{}), rest.Address), tokenapi.New(tokenapi.UseCases{}),
 		},
 		Health: rest.NewHealth(), Docs: docs,
 	})

@@ -26,7 +26,7 @@ type canarySite struct {
 func TestCanaries(t *testing.T) {
 	t.Parallel()
 	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		e.Environ = append(e.Environ, fixture.RelaxedRiskSettings...)
+		e.Environ = append(append(e.Environ, fixture.RelaxedRiskSettings...), "OAUTH=on", "PUBLIC_URL=https://tools.example.com")
 		s := &canarySite{site: startEmpty(t, e), secrets: map[string]string{"password": fixture.Password}}
 		s.makeOperator(t)
 		s.makeObjects(t)
@@ -120,6 +120,10 @@ func (s *canarySite) makeObjects(t *testing.T) {
 	made("PUT", "/access-rules/canary", object{
 		"order": 1, "effect": "deny", "subjects": []string{"anyone"}, "servers": []string{"com.example/*"},
 	})
+	s.keep(t, "secret of a client", text(made("PUT", "/clients/canary", object{
+		"name": "Canary", "redirectUris": []string{"https://canary.example/callback"}, "method": "client_secret_basic",
+	}), "clientSecret"))
+	made("PUT", "/resources/canary", object{"url": "https://canary.example/mcp", "servers": []string{"com.example/canary"}})
 	made("POST", "/review-rules", object{"pattern": "com.example/*", "when": "any"})
 	s.keep(t, "ID token", "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJodHRwczovL2lkLmV4YW1wbGUifQ.Y2FuYXJ5LW9mLWFuLUlELXRva2Vu")
 	_, operator := fixture.ReadSession(t, s.Service, s.operator)

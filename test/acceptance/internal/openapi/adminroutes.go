@@ -57,6 +57,8 @@ func adminBodies() map[string]any {
 		"adminAddGrant":       object{"person": UnknownID, "action": "edit", "resource": pattern},
 		"adminAddPolicy":      object{"method": "dns", "domain": "example.com", "pattern": pattern},
 		"adminPutView":        object{},
+		"adminPutClient":      object{"name": "none", "redirectUris": []string{"http://127.0.0.1/callback"}},
+		"adminPutResource":    object{"url": "https://tools.example.com/mcp", "servers": []string{pattern}},
 		"adminAddViewToken":   object{"name": "t"},
 		"adminPutMirror":      object{"url": "https://registry.invalid"},
 		"adminAddWebhook":     object{"url": "https://example.com/hook", "events": []string{"status"}},

@@ -1,0 +1,138 @@
+package authorization
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/webtest"
+	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
+)
+
+// newHandler returns what lets a client of the go-sdk sign Ada in as the client editor. Her browser agrees, and passes
+// a step-up where one is needed.
+func (s *site) newHandler(t *testing.T) *auth.AuthorizationCodeHandler {
+	t.Helper()
+	b := s.newBrowser(t)
+	h, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
+		PreregisteredClient: &oauthex.ClientCredentials{ClientID: "editor", Issuer: s.origin}, RedirectURL: callback,
+		AuthorizationCodeFetcher: func(_ context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+			_, query, _ := strings.Cut(args.URL, "?")
+			got := s.agree(b, query)
+			if got.Get("error") != "" {
+				return nil, fmt.Errorf("the server refuses: %v", got)
+			}
+			return &auth.AuthorizationResult{Code: got.Get("code"), State: got.Get("state"), Iss: got.Get("iss")}, nil
+		},
+	})
+	must.Succeed(t, err)
+	return h
+}
+
+// agree opens a request in a browser of Ada, who signs in, passes a step-up and agrees, where she is asked to, and returns
+// what the client gets.
+func (s *site) agree(b *webtest.Browser, query string) url.Values {
+	b.Try(b.Request(http.MethodGet, "/oauth2/authorize?"+query, nil, ""))
+	if strings.HasPrefix(b.Page.URL.Path, "/console/sign-in") {
+		signIn(b, ada)
+	}
+	if strings.HasPrefix(b.Page.URL.Path, "/console/step-up") {
+		b.Verify(s.environment, ada, http.StatusOK)
+	}
+	if strings.Contains(b.Text(), "Allow") {
+		b.Press("Allow", http.StatusOK)
+	}
+	return wayBack(b)
+}
+
+// connect connects a client of the go-sdk to an MCP server.
+func connect(t *testing.T, endpoint string, h auth.OAuthHandler) (*mcp.ClientSession, error) {
+	t.Helper()
+	return mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(),
+		&mcp.StreamableClientTransport{Endpoint: endpoint, OAuthHandler: h, DisableStandaloneSSE: true, MaxRetries: -1}, nil)
+}
+
+// toolServer is an MCP server of the go-sdk that takes the tokens of an issuer for its own address alone.
+func toolServer(t *testing.T, issuer string) (address string) {
+	t.Helper()
+	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "forecast"}, func(_ context.Context, r *mcp.CallToolRequest, _ struct {
+		Query string `json:"query,omitempty"`
+	}) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "sunny for " + r.Extra.TokenInfo.UserID}}}, nil, nil
+	})
+	mux := http.NewServeMux()
+	web := httptest.NewServer(mux)
+	t.Cleanup(web.Close)
+	address = web.URL + "/mcp"
+	keys := oidc.NewRemoteKeySet(context.WithoutCancel(t.Context()), issuer+"/.well-known/jwks.json")
+	verifier := oidc.NewVerifier(issuer, keys, &oidc.Config{ClientID: address, SupportedSigningAlgs: []string{oidc.EdDSA, oidc.ES256, oidc.RS256}})
+	mux.Handle("/mcp", auth.RequireBearerToken(func(ctx context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+		verified, err := verifier.Verify(ctx, token)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", auth.ErrInvalidToken, err)
+		}
+		return &auth.TokenInfo{UserID: verified.Subject, Expiration: verified.Expiry}, nil
+	}, &auth.RequireBearerTokenOptions{ResourceMetadataURL: web.URL + "/.well-known/oauth-protected-resource/mcp"})(
+		mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true})))
+	mux.Handle("/.well-known/oauth-protected-resource/mcp", auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
+		Resource: address, AuthorizationServers: []string{issuer},
+	}))
+	return address
+}
+
+// TestGoSDK runs the unmodified client and server of the go-sdk: the client meets the 401 of a tool server, reads who
+// issues its tokens, signs a person in, and calls a tool with the token. The tool server refuses a token for another
+// one.
+func TestGoSDK(t *testing.T) {
+	t.Parallel()
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := startSite(t, e)
+		address := toolServer(t, s.origin)
+		s.publish(t, "com.example/sunny", address)
+		s.put(t, "/resources/sunny", object{"url": address, "servers": []string{"com.example/sunny"}, "minTrust": "FULL_TRUST"})
+		session, err := connect(t, address, s.newHandler(t))
+		must.Succeed(t, err)
+		defer func() { _ = session.Close() }() // the server ends with the test
+		result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "forecast"})
+		must.Succeed(t, err)
+		s.ada.Login(t, s.Service)
+		_, id := fixture.ReadSession(t, s.Service, s.ada)
+		if text, ok := result.Content[0].(*mcp.TextContent); !ok || text.Text != "sunny for "+id {
+			t.Errorf("the tool says %+v", result.Content[0])
+		}
+		r, err := http.NewRequestWithContext(t.Context(), "POST", address, strings.NewReader("{}"))
+		must.Succeed(t, err)
+		r.Header.Set("Authorization", "Bearer "+s.token(t).Access)
+		if status := do(t, r, &object{}); status != http.StatusUnauthorized {
+			t.Errorf("a token for another server: %d", status)
+		}
+	})
+}
+
+// TestGoSDKAtThisRegistry runs the client of the go-sdk at this registry as an MCP server that only people may read.
+func TestGoSDKAtThisRegistry(t *testing.T) {
+	t.Parallel()
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := startSite(t, e, "MCP=on", "REGISTRY_READ=people")
+		session, err := connect(t, s.origin+"/mcp", s.newHandler(t))
+		must.Succeed(t, err)
+		defer func() { _ = session.Close() }() // the server ends with the test
+		result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "search_servers", Arguments: object{"query": "weather"}})
+		must.Succeed(t, err)
+		if text, err := json.Marshal(result); err != nil || !strings.Contains(string(text), weather) {
+			t.Errorf("the tool says %s, error %v", text, err)
+		}
+	})
+}
