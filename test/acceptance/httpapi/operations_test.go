@@ -20,7 +20,7 @@ func TestBodiesOfEveryOperation(t *testing.T) {
 	d, err := openapi.ReadDescription()
 	must.Succeed(t, err)
 	e := fixture.NewEnvironment(t, "embedded")
-	s := e.Start(t)
+	s := e.Start(t, "OAUTH=on", "PUBLIC_URL=https://tools.example.com")
 	ada := e.NewPerson(t, "ada@example.com", "publish *", "edit *")
 	ada.Login(t, s)
 	ada.StepUp(t, e, s)

@@ -40,9 +40,13 @@ var exampleCommands = map[string]string{
 	"tollgate provider remove":    provider,
 	"tollgate methods remove":     "tollgate methods add --id 1400 --path /parking --service-id 271 --service parking",
 	"tollgate allowlist":          "tollgate view add data",
+	"tollgate client remove":      registered,
+	"tollgate client show":        registered,
 	"tollgate mirror diff":        mirrored,
 	"tollgate mirror remove":      mirrored,
 	"tollgate mirror sync":        mirrored,
+	"tollgate resource remove":    declared,
+	"tollgate resource show":      declared,
 	"tollgate view remove":        "tollgate view add data",
 	"tollgate view token add":     partners,
 	"tollgate view token list":    partners,
@@ -87,6 +91,9 @@ const (
 	partners = "tollgate view add partners --access token"
 
 	mirrored = "tollgate mirror add public https://registry.example"
+
+	registered = "tollgate client set ide --name IDE --redirect-uri http://127.0.0.1/callback"
+	declared   = "tollgate resource set weather --url https://weather.example.com/mcp --server com.example/weather"
 )
 
 // exampleServices are the commands that call a service. Each line of their examples gets a running
@@ -279,6 +286,9 @@ func (e *exampleData) runExample(t *testing.T, name, line string) {
 		"PASSWORD="+fixture.Password, "LOG_LEVEL=info",
 		"OTP_LOG_FILE="+filepath.Join(x.dir, "otp.jsonl"),
 		"TOLLGATE_CREDENTIALS="+filepath.Join(x.dir, "credentials.json"))
+	if strings.HasPrefix(name, "tollgate client ") || strings.HasPrefix(name, "tollgate resource ") {
+		x.environ = append(x.environ, "OAUTH=on", "PUBLIC_URL="+publicURL)
+	}
 	x.line = replaceServers(t, x.line)
 	if strings.Contains(x.line, "--oidc") {
 		x.allowIdentity(t)
