@@ -189,7 +189,7 @@ func TestSlowBody(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		for i := range text {
 			_, _ = w.Write(text[i : i+1])
-			if w.(http.Flusher).Flush(); i > 2 { //nolint:errcheck // the writer of the server is one
+			if w.(http.Flusher).Flush(); i > 2 {
 				<-r.Context().Done()
 				panic(http.ErrAbortHandler) // to return would end the body as a whole one ends
 			}
@@ -329,7 +329,7 @@ func TestCopiesAreBounded(t *testing.T) {
 			t.Errorf("%s was read %d times, want %d, error %v", path, s.requests("client.example.com"+path), requests, err)
 		}
 	}
-	if r := New(Config{}, s.clock).(*Reader); r.documents.bounds.Size != maxKept || r.keys.bounds.Size != maxKept { //nolint:errcheck // its type
+	if r := New(Config{}, s.clock).(*Reader); r.documents.bounds.Size != maxKept || r.keys.bounds.Size != maxKept {
 		t.Errorf("the bounds are %v and %v", r.documents.bounds, r.keys.bounds)
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 // NewKinds returns the objects that operators manage, of all kinds that are described. Those of the
 // authorization server are there if it is on.
-func NewKinds(
+func NewKinds( //nolint:revive // the use cases, which wiring gives
 	p *federating.Providers, r *ruling.Operator, v *viewing.Operator, m *mirroring.Operator, s *delegating.Services,
 	c *registering.Clients, t *registering.Resources, server authorizing.Config,
 ) management.Kinds {

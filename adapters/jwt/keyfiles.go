@@ -138,13 +138,13 @@ func createKey(algorithm string) (key any, name string, err error) {
 	switch algorithm {
 	case authstore.ES256:
 		key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		return key, "es256.pem", err
+		return key, "es256.pem", err //nolint:wrapcheck // the caller wraps it
 	case authstore.RS256:
 		key, err = rsa.GenerateKey(rand.Reader, madeRSA)
-		return key, "rs256.pem", err
+		return key, "rs256.pem", err //nolint:wrapcheck // the caller wraps it
 	}
 	_, key, err = ed25519.GenerateKey(rand.Reader)
-	return key, "signing-0001.pem", err
+	return key, "signing-0001.pem", err //nolint:wrapcheck // the caller wraps it
 }
 
 // createKeyFile creates a key file that only its owner may read. The file gets its name when it is

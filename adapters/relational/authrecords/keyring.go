@@ -105,7 +105,7 @@ func (r *Keyring) PublicKeys(ctx context.Context, since time.Time) ([]authstore.
 		return nil, err
 	}
 	others, err := r.readKeys(ctx, otherKeys, since, x509.ParsePKIXPublicKey)
-	all := append(plain, others...)
+	all := slices.Concat(plain, others)
 	slices.SortFunc(all, func(a, b authstore.PublicKey) int { return cmp.Compare(a.ID, b.ID) })
 	return all, err
 }

@@ -201,7 +201,7 @@ func TestGrantedTokenEnds(t *testing.T) {
 				_, err := fx.IdentifyRecent(t.Context(), "token", netip.Addr{})
 				return err == nil
 			}
-			if !good() || !good() || fx.families.reads != 1 {
+			if first := good(); !first || !good() || fx.families.reads != 1 {
 				t.Fatalf("%s: it is not good, or read %d times", name, fx.families.reads)
 			}
 			end(fx)

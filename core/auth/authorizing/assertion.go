@@ -48,7 +48,7 @@ func (s *Service) exchangeAssertion(ctx context.Context, x *exchange) (Tokens, e
 }
 
 // readAssertion returns what a verified assertion says, with its provider.
-func (s *Service) readAssertion(
+func (s *Service) readAssertion( //nolint:revive // what one assertion says
 	ctx context.Context, x *exchange,
 ) (p *company.Provider, c *company.Claims, granted oauth.IDJAG, err error) {
 	all, err := s.asserting(ctx)

@@ -22,7 +22,7 @@ const (
 
 // NewChange returns the event of what is done with a grant from an address. The level is that of the
 // person now, and the reason why it was refused; empty if it was not.
-func NewChange(
+func NewChange( //nolint:revive // what an event says
 	action audit.Action, f *Family, servers []Server, level auth.TrustLevel, from netip.Addr, reason string,
 ) audit.Change {
 	details := f.details(from)

@@ -235,7 +235,9 @@ func (p *Pages) mountKind(r fiber.Router, k kindPages) {
 
 // store stores the object that a form describes, and leads to a page with a notice, or shows the secret
 // that was made.
-func (k *kindPages) store(ctx context.Context, v *site.Visit, name string, exists bool, page, notice string) error {
+func (k *kindPages) store( //nolint:revive // what a form and its page say
+	ctx context.Context, v *site.Visit, name string, exists bool, page, notice string,
+) error {
 	if k.put != nil {
 		return done(v, k.put(ctx, v, name, exists), page, notice)
 	}
