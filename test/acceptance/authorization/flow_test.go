@@ -27,7 +27,7 @@ func TestCodeFlow(t *testing.T) {
 		e.WantAuditEvents(t)
 		s := startSite(t, e)
 		var m struct {
-			Issuer, Authorization_endpoint, Token_endpoint, Jwks_uri, Registration_endpoint string //nolint:revive,stylecheck // as JSON has them
+			Issuer, Authorization_endpoint, Token_endpoint, Jwks_uri, Registration_endpoint string
 			Grant_types_supported, Scopes_supported, Token_endpoint_auth_methods_supported  []string
 			Client_id_metadata_document_supported                                           bool
 		}
