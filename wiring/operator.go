@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/learning"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
+	"github.com/tollgate-dev/tollgate/core/auth/registering"
 	"github.com/tollgate-dev/tollgate/core/auth/tokens"
 	"github.com/tollgate-dev/tollgate/core/catalogue/manage"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
@@ -56,6 +57,7 @@ var operatorSet = wire.NewSet(
 	inprocess.CommandsSet, permit.NewOperators,
 	mirrorsSet, notifying.NewOperator, wire.Struct(new(notifying.OperatorPorts), "*"), eventsSet,
 	stateSet, tokens.New, wire.Struct(new(tokens.Ports), "*"), wire.Struct(new(Operator), "*"),
+	wire.Struct(new(registering.Ports), "Transactions", "Clients", "Resources", "Recorder", "Entropy"),
 )
 
 // Operator holds what operator commands work with: the API in this process, and the use cases of what

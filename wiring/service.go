@@ -168,6 +168,7 @@ var authorizationSet = wire.NewSet(
 	authorizing.New, wire.Struct(new(authorizing.Ports), "*"), newAdmit, newIssued,
 	wire.Struct(new(access.IssuedPorts), "Families", "Clients", "Resources", "Accounts", "Clock", "Changes"),
 	inprocess.NewGate, wire.Struct(new(inprocess.GatePorts), "*"), newTokenAPI, clientdocs.New,
+	wire.Struct(new(registering.Ports), "*"),
 )
 
 // newAdmit returns what admits the people of assertions of companies.
@@ -310,7 +311,6 @@ var stateSet = wire.NewSet(
 var providerSet = wire.NewSet(
 	federating.NewProviders, wire.Struct(new(federating.ProviderPorts), "*"), oidc.ProvidersSet, inprocess.NewKinds,
 	ruling.New, wire.Struct(new(ruling.Ports), "*"), registering.NewClients, registering.NewResources,
-	wire.Struct(new(registering.Ports), "Transactions", "Clients", "Resources", "Recorder", "Entropy"),
 )
 
 // peopleSet provides what the service and operator commands do with accounts.

@@ -1246,12 +1246,21 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Clock:        clock,
 	}
 	delegatingServices := delegating.NewServices(permitConfig, servicePorts)
+	inprocessGatePorts := inprocess.GatePorts{
+		Decisions: decidingService,
+		Servers:   serverReader,
+		Reviews:   reviews,
+		Clock:     clock,
+		Changes:   changes,
+	}
+	authorizationGate := inprocess.NewGate(inprocessGatePorts)
 	registeringPorts := registering.Ports{
 		Transactions: runner,
 		Clients:      managementStore,
 		Resources:    store2,
 		Recorder:     trail,
 		Entropy:      entropy,
+		Gate:         authorizationGate,
 	}
 	v3 := registering.NewClients(registeringPorts)
 	v4 := registering.NewResources(registeringPorts)
@@ -1290,6 +1299,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Facts:        facts,
 		Clock:        clock,
 	}
+	sightings := stores.Sightings
 	operatingPorts := operating.Ports{
 		Operators:    permitOperators,
 		People:       peopleService,
@@ -1313,6 +1323,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Limits:       limits,
 		Overview:     overviewSource,
 		Kinds:        kinds,
+		Documents:    sightings,
 	}
 	authPorts := console.AuthPorts{
 		Site:       sitePorts,
@@ -1325,15 +1336,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	requests := stores.Requests
 	secrets := stores.Secrets
 	consents := stores.Consents
-	sightings := stores.Sightings
-	inprocessGatePorts := inprocess.GatePorts{
-		Decisions: decidingService,
-		Servers:   serverReader,
-		Reviews:   reviews,
-		Clock:     clock,
-		Changes:   changes,
-	}
-	authorizationGate := inprocess.NewGate(inprocessGatePorts)
 	clientdocsConfig := s.ClientDocuments
 	authorizationDocuments := clientdocs.New(clientdocsConfig, clock)
 	assertions := oidc.NewAssertions(providers)

@@ -34,9 +34,9 @@ type Requests interface {
 // Families stores families of tokens. They are deleted together with the person, and with their session:
 // one without it would look like one of an assertion, which needs no session.
 type Families interface {
-	// Add stores a new family, and ends the oldest active ones of its person and client above
-	// oauth.MaxFamilies, this one included, with the reason oauth.EndTooMany. It returns
-	// fault.NotFound without its person.
+	// Add stores a new family, and ends active ones of its person and client above oauth.MaxFamilies, this one
+	// included, with the reason oauth.EndTooMany: those that were never used before the others, the oldest
+	// first. It returns fault.NotFound without its person.
 	Add(ctx context.Context, f oauth.Family) error
 	// Get returns a family, ended or not, or fault.NotFound.
 	Get(ctx context.Context, id oauth.FamilyID) (oauth.Family, error)
@@ -108,7 +108,7 @@ type Gate interface {
 	// Servers returns the named servers as they are now with respect to a canonical URL; without names all
 	// that have it as a remote without variables, in a listed version or in quarantine.
 	Servers(ctx context.Context, url string, named []toolserver.Name) ([]oauth.Server, error)
-	// Permits returns the least trust level at which a call could be allowed, oauth of the rules that
+	// Permits returns the least trust level at which a call could be allowed by the rules that
 	// allow; 0 for any. ok is false if no rule could.
 	Permits(ctx context.Context, q Question) (least auth.TrustLevel, ok bool, err error)
 }

@@ -77,13 +77,24 @@ func (s *Families) Add(ctx context.Context, f oauth.Family) error {
 		}
 		others, err := s.rows.list(ctx, func(r familyRow) bool {
 			return r.Family.UserID == f.UserID && r.Family.Client == f.Client && r.Family.Active(storedTime(f.CreatedAt))
-		}, newestFamily)
+		}, usedFamily)
 		for _, r := range others[len(first(others, oauth.MaxFamilies-1)):] {
 			r.Family.EndedAt, r.Family.EndReason = f.CreatedAt, oauth.EndTooMany
 			err = cmp.Or(err, s.rows.put(ctx, r))
 		}
 		return cmp.Or(err, s.rows.insert(ctx, newFamilyRow(f)))
 	})
+}
+
+// usedFamily is the order in which families stay when there are too many.
+func usedFamily(a, b familyRow) int {
+	if unused := a.Family.UsedAt.IsZero(); unused != b.Family.UsedAt.IsZero() {
+		if unused {
+			return 1
+		}
+		return -1
+	}
+	return newestFamily(a, b)
 }
 
 func newestFamily(a, b familyRow) int {

@@ -135,7 +135,7 @@ func (s *familyStore) Add(ctx context.Context, f oauth.Family) error {
 		at := database.NewInstant(f.CreatedAt)
 		if _, err := s.db.ExecStatement(ctx, tx, `UPDATE oauth_families SET ended_at = ?, end_reason = ?
 			WHERE id IN (SELECT id FROM oauth_families WHERE user_id = ? AND client = ? AND ended_at IS NULL
-				AND expires_at > ? ORDER BY created_at DESC, id DESC LIMIT 1000 OFFSET ?)`,
+				AND expires_at > ? ORDER BY used_at IS NULL, created_at DESC, id DESC LIMIT 1000 OFFSET ?)`,
 			at, oauth.EndTooMany, string(f.UserID), string(f.Client), at, oauth.MaxFamilies-1); err != nil {
 			return err
 		}

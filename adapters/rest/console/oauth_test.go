@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"net/http"
+	"net/url"
 	"testing"
 )
 
@@ -34,12 +35,23 @@ func TestRegistered(t *testing.T) {
 	b.Open("/console/operator", http.StatusOK).Follow("Resources", http.StatusOK)
 	resource := []string{"name", "weather", "url", "https://weather.example.com/mcp", "servers", "com.example/weather"}
 	b.Press("Add this resource", http.StatusUnprocessableEntity, append(resource, "tokenTtl", "59")...)
-	b.Press("Add this resource", http.StatusOK, "tokenTtl", "").WantText("It is added.")
-	b.Follow("weather", http.StatusOK).WantFields("tokenTtl", "600", "minTrust", "LIMITED_TRUST", "refresh", "true")
+	const closed = "closed: no listed version of its servers has the URL"
+	b.Press("Add this resource", http.StatusOK, "tokenTtl", "").WantText("It is added.", closed)
+	b.Follow("weather", http.StatusOK).WantText(closed).WantFields("tokenTtl", "600", "minTrust", "LIMITED_TRUST", "refresh", "true")
 	b.Press("Save this resource", http.StatusOK, "refresh", "").WantText(changed).WantFields("refresh", "")
 	b.Open("/console/operator/resources", http.StatusOK)
 	b.Press("Add this resource", http.StatusUnprocessableEntity, append(resource, "name", "twin")...).WantText("the resource weather has it already")
 	b.Open("/console/operator/resources", http.StatusOK).Press("Remove the resource weather", http.StatusOK).WantText("It is removed.")
+}
+
+// TestDocumentsOfClients lists the documents of clients that were read: here one at an address that is not public.
+func TestDocumentsOfClients(t *testing.T) {
+	const document = "https://127.0.0.1:1/client.json"
+	e, s := start(t, "OAUTH=on", "PUBLIC_URL=http://localhost:9999", "OAUTH_CLIENT_HOSTS=127.0.0.1:1")
+	b := newOperator(t, e, s)
+	b.Open("/console/operator/clients", http.StatusOK).WantNoText("Documents that were read")
+	b.Open("/oauth2/authorize?redirect_uri=http://127.0.0.1/&client_id="+url.QueryEscape(document), http.StatusBadRequest)
+	b.Open("/console/operator/clients", http.StatusOK).WantText("Documents that were read", document, "Refused")
 }
 
 // TestNotRegistered has no pages of clients and resources without the authorization server.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/signed"
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -111,6 +112,7 @@ type metadata struct {
 	Profiles      []string `json:"authorization_grant_profiles_supported,omitempty"`
 	Challenges    []string `json:"code_challenge_methods_supported"`
 	Methods       []string `json:"token_endpoint_auth_methods_supported"`
+	Algorithms    []string `json:"token_endpoint_auth_signing_alg_values_supported"`
 	Documents     bool     `json:"client_id_metadata_document_supported"`
 	IssParameter  bool     `json:"authorization_response_iss_parameter_supported"`
 	Levels        []string `json:"acr_values_supported"`
@@ -126,7 +128,7 @@ func (a *API) sendMetadata(c *fiber.Ctx) error {
 		Issuer: found.Issuer, Authorize: found.Issuer + authorizePath, Token: found.Issuer + tokenPath,
 		Revocation: found.Issuer + revokePath, Introspection: found.Issuer + introspectPath, Keys: found.Issuer + keysPath,
 		ResponseTypes: []string{"code"}, ResponseModes: []string{"query"}, GrantTypes: []string{"authorization_code", "refresh_token"},
-		Challenges: []string{"S256"}, Documents: found.Documents, IssParameter: true, Scopes: []string{oauth.ScopeRead, oauth.ScopeWrite},
+		Challenges: []string{"S256"}, Algorithms: signed.Asymmetric(), Documents: found.Documents, IssParameter: true, Scopes: []string{oauth.ScopeRead, oauth.ScopeWrite},
 	}
 	for _, method := range [...]oauth.Method{oauth.MethodNone, oauth.MethodPrivateKey, oauth.MethodSecretBasic, oauth.MethodSecretInForm} {
 		m.Methods = append(m.Methods, string(method))

@@ -133,7 +133,7 @@ func TestMetadata(t *testing.T) {
 		`"response_types_supported":["code"],"response_modes_supported":["query"],"grant_types_supported":["authorization_code","refresh_token"],` +
 		`"code_challenge_methods_supported":["S256"],` +
 		`"token_endpoint_auth_methods_supported":["none","private_key_jwt","client_secret_basic","client_secret_post"],` +
-		`"client_id_metadata_document_supported":true,"authorization_response_iss_parameter_supported":true,` +
+		`"token_endpoint_auth_signing_alg_values_supported":["RS256","RS384","RS512","PS256","PS384","PS512","ES256","ES384","ES512","EdDSA"],"client_id_metadata_document_supported":true,"authorization_response_iss_parameter_supported":true,` +
 		`"acr_values_supported":["HIGH_RISK","UNVERIFIED","LIMITED_TRUST","FULL_TRUST"],"scopes_supported":["mcp-registry:read","mcp-registry:write"]}`
 	got := s.call(t, "GET", path, "", "Origin", "https://page.example")
 	if got.status != 200 || got.body != want || got.header.Get("Cache-Control") != "public, max-age=300" || got.header.Get("Access-Control-Allow-Origin") != "*" {

@@ -33,6 +33,10 @@ func newClient(p cli.Process) *cobra.Command {
 func newResource(p cli.Process) *cobra.Command {
 	return newKind(p, &oauth.ResourceKind, kindTexts{
 		short: "Manage the tool servers for which applications get tokens", example: "weather",
+		state: struct {
+			ManagedBy string `json:"managedBy"       column:"MANAGED BY"`
+			State     string `json:"state,omitempty" column:"STATE"`
+		}{},
 		put: &cobra.Command{
 			Use:   "set NAME --url URL --server SERVER [--scope S ...]",
 			Short: "Add a resource, or replace the one with its name",

@@ -169,13 +169,13 @@ func (s *Service) askOrLeave(ctx context.Context, p *pending) (Next, error) {
 	}}, nil
 }
 
-// family returns the family of a request.
+// family returns the family of a request, which lives on if its code is used.
 func (p *pending) family() oauth.Family {
 	return oauth.Family{
 		UserID: p.session.UserID, SessionID: p.session.ID, Client: p.client.ID, ClientName: p.client.Name,
 		RedirectURI: p.request.RedirectURI, Challenge: p.request.Challenge, Resource: p.target.URL, Scopes: p.scopes,
 		Level: p.session.TrustLevel, AuthTime: p.session.Authenticated(),
-		CreatedAt: p.now, ExpiresAt: p.now.Add(oauth.FamilyTTL),
+		CreatedAt: p.now, ExpiresAt: p.now.Add(oauth.CodeTTL),
 	}
 }
 
@@ -215,7 +215,7 @@ func (s *Service) grant(ctx context.Context, p *pending, agreed bool) (Next, err
 			return err
 		}
 		if err := s.ports.Secrets.Add(ctx, oauth.Secret{
-			Hash: auth.HashSecret(code), Family: f.ID, Code: true, IssuedAt: p.now, ExpiresAt: p.now.Add(oauth.CodeTTL),
+			Hash: auth.HashSecret(code), Family: f.ID, Code: true, IssuedAt: p.now, ExpiresAt: f.ExpiresAt,
 		}); err != nil {
 			return err
 		}

@@ -174,7 +174,7 @@ func (s *testSigner) Verify(_ context.Context, t auth.AccessToken) (secrets.Toke
 // fixture is a service with its dependencies: the registered client app with a secret, the resource wiki,
 // and the person Anna with a session at LIMITED_TRUST.
 type fixture struct {
-	t         *testing.T
+	t         testing.TB
 	service   *authorizing.Service
 	config    authorizing.Config
 	ports     authorizing.Ports
@@ -191,7 +191,7 @@ type fixture struct {
 	session auth.Session
 }
 
-func newFixture(t *testing.T, changes ...func(*fixture)) *fixture {
+func newFixture(t testing.TB, changes ...func(*fixture)) *fixture {
 	t.Helper()
 	db := fakedb.New()
 	entropy := &secretstest.Entropy{}
@@ -243,13 +243,20 @@ func newFixture(t *testing.T, changes ...func(*fixture)) *fixture {
 		fx.ports.Throttle, err = inprocess.NewThrottle(inprocess.ThrottleConfig{}, nil, fx.clock)
 		must.Succeed(t, err)
 	}
-	fx.service, err = authorizing.New(fx.config, fx.ports)
-	must.Succeed(t, err)
+	fx.renew()
 	fx.session = fx.signIn("aaaaaaaa-2222-4333-8444-555555555555", auth.LimitedTrust)
 	return fx
 }
 
-func named(t *testing.T, name string) toolserver.Name {
+// renew makes the service of the ports.
+func (fx *fixture) renew() {
+	fx.t.Helper()
+	var err error
+	fx.service, err = authorizing.New(fx.config, fx.ports)
+	must.Succeed(fx.t, err)
+}
+
+func named(t testing.TB, name string) toolserver.Name {
 	t.Helper()
 	n, err := toolserver.ParseName(name)
 	must.Succeed(t, err)
@@ -344,7 +351,7 @@ func (fx *fixture) agree(v authorizing.Visit) string {
 	return answer.Get("code")
 }
 
-func answerOf(t *testing.T, text string) url.Values {
+func answerOf(t testing.TB, text string) url.Values {
 	t.Helper()
 	u, err := url.Parse(text)
 	must.Succeed(t, err)
@@ -352,7 +359,7 @@ func answerOf(t *testing.T, text string) url.Values {
 }
 
 // errorOf returns the error of a Redirect; empty for another one.
-func errorOf(t *testing.T, err error) string {
+func errorOf(t testing.TB, err error) string {
 	t.Helper()
 	var r *authorizing.Redirect
 	if !errors.As(err, &r) {

@@ -172,7 +172,11 @@ func (s *Service) rotate(ctx context.Context, x *exchange) (Tokens, error) {
 		if !f.Active(x.now) {
 			return errGrant()
 		}
+		if x.stored.Code {
+			f.ExpiresAt = f.CreatedAt.Add(oauth.FamilyTTL)
+		}
 		f.UsedAt, f.Scopes = x.now, x.answer.scopes
+		x.family.ExpiresAt = f.ExpiresAt
 		return nil
 	})
 	if err == nil && !x.stored.Code && x.family.SessionID != "" {

@@ -60,6 +60,9 @@ var ResourceKind = kinds.Kind{
 	Name: "resource", List: "resources", Category: audit.RegistryChange, Put: "resource_put", Remove: "resource_remove",
 	About: "of the authorization server", Most: MaxDeclared,
 	PutDoc: "In force within a second on all instances. Two resources cannot have one URL.", RemoveDoc: "Its tokens end within a second.",
+	Facts: []kinds.Field{{
+		Name: "state", Label: "State", Doc: "`open`, `closed: ` and why no tokens are issued for it now, or `unknown: ` and why", Example: "open",
+	}},
 	Fields: []kinds.Field{
 		{Name: "name", Required: true, Example: "weather", Column: "NAME"},
 		{

@@ -12,21 +12,20 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/managing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/authorization"
 	"github.com/tollgate-dev/tollgate/ports/management"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
-// Ports are the dependencies of Clients and Resources. All fields but State are required.
+// Ports are the dependencies of Clients and Resources. All fields but Gate are required.
 type Ports struct {
 	Transactions transaction.Runner
 	Clients      management.Store[oauth.ClientID, oauth.Client]
 	Resources    management.Store[oauth.ResourceName, oauth.Resource]
 	Recorder     authority.Recorder
 	Entropy      secrets.Entropy
-	// State returns what is known of a resource now, for example whether it is open. It is called for each
-	// resource of a list.
-	State func(context.Context, *oauth.Resource) audit.Details
+	Gate         authorization.Gate // says whether resources are open; nil where no one asks that
 }
 
 // Clients lists, stores and removes clients for operators.
@@ -89,8 +88,25 @@ func NewResources(p Ports) *Resources {
 			}
 			return err
 		},
-		State: p.State,
+		State: p.state,
 	}, managing.Ports[oauth.ResourceName, oauth.Resource]{
 		Transactions: p.Transactions, Store: p.Resources, Recorder: p.Recorder,
 	})
+}
+
+// state returns whether a resource is open.
+func (p Ports) state(ctx context.Context, r *oauth.Resource) audit.Details {
+	if p.Gate == nil {
+		return nil
+	}
+	url, _ := oauth.CanonicalURL(r.URL) // it is stored, and therefore one
+	servers, err := p.Gate.Servers(ctx, url, r.Servers)
+	state, closed := "open", oauth.Closed(servers)
+	switch {
+	case err != nil:
+		state = "unknown: the registry cannot be read"
+	case closed != "":
+		state = "closed: " + closed
+	}
+	return audit.Details{"state": audit.Text(state)}
 }

@@ -2,6 +2,7 @@ package registering_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -12,6 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/oauth"
 	"github.com/tollgate-dev/tollgate/core/auth/registering"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/toolserver"
+	"github.com/tollgate-dev/tollgate/ports/authorization"
 	"github.com/tollgate-dev/tollgate/ports/management"
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
@@ -121,21 +124,43 @@ func TestOneURL(t *testing.T) {
 	}
 }
 
-// TestState wants what is known of a resource now in what is shown of it.
+// gate has the servers of URLs.
+type gate struct {
+	authorization.Gate
+
+	servers map[string][]oauth.Server
+	err     error
+}
+
+func (g gate) Servers(_ context.Context, url string, _ []toolserver.Name) ([]oauth.Server, error) {
+	return g.servers[url], g.err
+}
+
+// TestState wants in what is shown of a resource whether tokens are issued for it now, and if not, why.
 func TestState(t *testing.T) {
 	t.Parallel()
-	fx := newFixture()
-	fx.ports.State = func(_ context.Context, r *oauth.Resource) audit.Details {
-		return audit.Details{"closed": audit.Text("not " + r.Name)}
-	}
-	resources := registering.NewResources(fx.ports).Objects()
-	_, _, err := resources.Put(t.Context(), management.Change{Fields: resourceFields("weather", "https://weather.example.com/")})
+	const url = "https://weather.example.com"
+	name, err := toolserver.ParseName("com.example/weather")
 	must.Succeed(t, err)
-	one, err := resources.Get(t.Context(), "weather")
-	must.Succeed(t, err)
-	all, err := resources.List(t.Context(), "", 2)
-	must.Succeed(t, err)
-	if want := "not weather"; one.State.Text("closed") != want || len(all) != 1 || all[0].State.Text("closed") != want {
-		t.Errorf("got %v and %v", one.State, all)
+	for want, g := range map[string]gate{
+		"open": {servers: map[string][]oauth.Server{url: {{Name: name, Listed: true}}}},
+		"closed: the server com.example/weather is in quarantine": {
+			servers: map[string][]oauth.Server{url: {{Name: name, Listed: true, Quarantined: true}}},
+		},
+		"closed: no listed version of its servers has the URL": {servers: map[string][]oauth.Server{url + "/": {{Name: name}}}},
+		"unknown: the registry cannot be read":                 {err: errors.New("away")},
+	} {
+		fx := newFixture()
+		fx.ports.Gate = g
+		resources := registering.NewResources(fx.ports).Objects()
+		_, _, err := resources.Put(t.Context(), management.Change{Fields: resourceFields("weather", url+"/")})
+		must.Succeed(t, err)
+		one, err := resources.Get(t.Context(), "weather")
+		must.Succeed(t, err)
+		all, err := resources.List(t.Context(), "", 2)
+		must.Succeed(t, err)
+		if got := one.State.Text("state"); got != want || len(all) != 1 || all[0].State.Text("state") != want {
+			t.Errorf("got %q and %v, want %q", got, all, want)
+		}
 	}
 }

@@ -229,6 +229,14 @@ func endsOldest(t *testing.T, s Stores) {
 		}
 		wantFamilies(t, s, all...)
 	}
+	unused := active(0, 80) // a code that no one has used pushes out one family, and others of its kind none
+	unused.UsedAt = time.Time{}
+	all[len(all)-oauth.MaxFamilies].EndedAt, all[len(all)-oauth.MaxFamilies].EndReason = unused.CreatedAt, oauth.EndTooMany
+	another := unused
+	another.ID, another.CreatedAt = active(0, 81).ID, active(0, 81).CreatedAt
+	addFamilies(t, s, unused, another)
+	unused.EndedAt, unused.EndReason = another.CreatedAt, oauth.EndTooMany
+	wantFamilies(t, s, append(slices.Clone(all), unused, another)...)
 	late := active(0, 6) // of an instance whose clock is behind
 	addFamilies(t, s, late)
 	wantFamilies(t, s, late, expired, Family(0, 2), other, others)

@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/company"
+	"github.com/tollgate-dev/tollgate/core/auth/oauth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/kinds"
 	"github.com/tollgate-dev/tollgate/ports/management"
@@ -204,6 +205,9 @@ type kindPages struct {
 	added, removed string // the notices
 	leads          bool   // to the page of what was added
 
+	// documents returns what is shown below the objects; nil for nothing.
+	documents func(context.Context) ([]oauth.Sighting, error)
+
 	// put stores what a form describes, under a name; without it the kind does.
 	put func(ctx context.Context, v *site.Visit, name string, exists bool) error
 }
@@ -297,6 +301,8 @@ type kindView struct {
 	Objects []objectView
 	Next    string // the address of the next page; empty without one
 	Add     site.FormView
+
+	Documents []oauth.Sighting // of clients that are registered nowhere
 }
 
 // objectView is an object in words.
@@ -305,6 +311,20 @@ type objectView struct {
 
 	Noun, Title, List, Path string
 	Change                  site.FormView
+	Facts                   []fact
+}
+
+// fact is something that is known of an object and that no one writes.
+type fact struct{ Label, Text string }
+
+// factsOf returns the facts with a label that are known of an object.
+func factsOf(k *kinds.Kind, o *management.Object) (all []fact) {
+	for i := range k.Facts {
+		if f := &k.Facts[i]; f.Label != "" {
+			all = append(all, fact{f.Label, o.State.Text(f.Name)})
+		}
+	}
+	return all
 }
 
 // maxColumns is how many fields of objects a list shows, besides the name.
@@ -324,6 +344,11 @@ func (k *kindPages) showList(ctx context.Context, v *site.Visit, problems site.P
 	for i := range all[:min(len(all), perPage)] {
 		view.Objects = append(view.Objects, k.view(v, nil, &all[i], ""))
 	}
+	if k.documents != nil && v.Text("after") == "" {
+		if view.Documents, err = k.documents(ctx); err != nil {
+			return err
+		}
+	}
 	if len(all) > perPage {
 		view.Next = k.path + "?" + url.Values{"after": {all[perPage-1].Key}}.Encode()
 	}
@@ -334,6 +359,7 @@ func (k *kindPages) showList(ctx context.Context, v *site.Visit, problems site.P
 func (k *kindPages) view(v *site.Visit, problems site.Problems, o *management.Object, action string) objectView {
 	return objectView{
 		*o, k.noun, k.Kind().Title(), k.path, k.path + "/" + url.PathEscape(o.Key), k.form(v, problems, action, o),
+		factsOf(k.Kind(), o),
 	}
 }
 
@@ -350,4 +376,13 @@ func (k *kindPages) showPage(ctx context.Context, v *site.Visit, problems site.P
 	view := k.view(v, problems, &one, action)
 	title := strings.ToUpper(k.noun[:1]) + k.noun[1:] + " " + one.Key
 	return v.Render(objectPage, newHead(v, title, problems, view.Change), view)
+}
+
+// documentsBeside returns what reads the documents of clients, for the page of the registered ones; nil for
+// other kinds.
+func (p *Pages) documentsBeside(list string) func(context.Context) ([]oauth.Sighting, error) {
+	if list != oauth.ClientKind.List {
+		return nil
+	}
+	return func(ctx context.Context) ([]oauth.Sighting, error) { return p.ports.Documents.List(ctx, perPage) }
 }

@@ -35,6 +35,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/service"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
+	"github.com/tollgate-dev/tollgate/ports/authorization"
 	"github.com/tollgate-dev/tollgate/ports/management"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
@@ -69,6 +70,7 @@ type Ports struct {
 	Limits       *Limits // nil if the part for rate limits does not run
 	Overview     overview.Source
 	Kinds        management.Kinds
+	Documents    authorization.Sightings // of clients
 }
 
 // ownPages are the kinds with pages of their own.
@@ -108,7 +110,7 @@ func (p *Pages) Mount(r fiber.Router) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.ports.Kinds)) {
 		if !slices.Contains(ownPages, name) {
-			p.mountKind(r, kindPages{Objects: p.ports.Kinds[name]})
+			p.mountKind(r, kindPages{Objects: p.ports.Kinds[name], documents: p.documentsBeside(name)})
 		}
 	}
 	r.Get(limitsPath, p.page(p.limits))
