@@ -37,9 +37,8 @@ type Family struct {
 }
 
 // The lifetimes of families and codes (contract T-14, T-17), and how many families a person has for one
-// client (contract T-21). The
-// others are why a family ends: it is the oldest of more, a secret of it was used again, or the client or
-// the person has ended it.
+// client (contract T-21). The others are why a family ends: it is the oldest of more, a secret of it was
+// used again, or the client or the person has ended it.
 const (
 	CodeTTL     = time.Minute
 	FamilyTTL   = 30 * 24 * time.Hour

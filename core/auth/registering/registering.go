@@ -101,11 +101,10 @@ func (p Ports) state(ctx context.Context, r *oauth.Resource) audit.Details {
 	}
 	url, _ := oauth.CanonicalURL(r.URL) // it is stored, and therefore one
 	servers, err := p.Gate.Servers(ctx, url, r.Servers)
-	state, closed := "open", oauth.Closed(servers)
-	switch {
-	case err != nil:
+	state := "open"
+	if closed := oauth.Closed(servers); err != nil {
 		state = "unknown: the registry cannot be read"
-	case closed != "":
+	} else if closed != "" {
 		state = "closed: " + closed
 	}
 	return audit.Details{"state": audit.Text(state)}

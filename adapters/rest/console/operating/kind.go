@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/oauth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/kinds"
+	"github.com/tollgate-dev/tollgate/ports/authorization"
 	"github.com/tollgate-dev/tollgate/ports/management"
 )
 
@@ -205,8 +206,7 @@ type kindPages struct {
 	added, removed string // the notices
 	leads          bool   // to the page of what was added
 
-	// documents returns what is shown below the objects; nil for nothing.
-	documents func(context.Context) ([]oauth.Sighting, error)
+	documents authorization.Sightings // what is shown below clients
 
 	// put stores what a form describes, under a name; without it the kind does.
 	put func(ctx context.Context, v *site.Visit, name string, exists bool) error
@@ -344,8 +344,8 @@ func (k *kindPages) showList(ctx context.Context, v *site.Visit, problems site.P
 	for i := range all[:min(len(all), perPage)] {
 		view.Objects = append(view.Objects, k.view(v, nil, &all[i], ""))
 	}
-	if k.documents != nil && v.Text("after") == "" {
-		if view.Documents, err = k.documents(ctx); err != nil {
+	if k.Kind() == &oauth.ClientKind && v.Text("after") == "" {
+		if view.Documents, err = k.documents.List(ctx, perPage); err != nil {
 			return err
 		}
 	}
@@ -376,13 +376,4 @@ func (k *kindPages) showPage(ctx context.Context, v *site.Visit, problems site.P
 	view := k.view(v, problems, &one, action)
 	title := strings.ToUpper(k.noun[:1]) + k.noun[1:] + " " + one.Key
 	return v.Render(objectPage, newHead(v, title, problems, view.Change), view)
-}
-
-// documentsBeside returns what reads the documents of clients, for the page of the registered ones; nil for
-// other kinds.
-func (p *Pages) documentsBeside(list string) func(context.Context) ([]oauth.Sighting, error) {
-	if list != oauth.ClientKind.List {
-		return nil
-	}
-	return func(ctx context.Context) ([]oauth.Sighting, error) { return p.ports.Documents.List(ctx, perPage) }
 }

@@ -110,7 +110,7 @@ func (p *Pages) Mount(r fiber.Router) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.ports.Kinds)) {
 		if !slices.Contains(ownPages, name) {
-			p.mountKind(r, kindPages{Objects: p.ports.Kinds[name], documents: p.documentsBeside(name)})
+			p.mountKind(r, kindPages{Objects: p.ports.Kinds[name], documents: p.ports.Documents})
 		}
 	}
 	r.Get(limitsPath, p.page(p.limits))

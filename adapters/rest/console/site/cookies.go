@@ -2,14 +2,12 @@ package site
 
 import (
 	"net"
-	"net/http"
 	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
-	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -201,34 +199,4 @@ func (v *Visit) LocalBase() string {
 		return "https://" + host
 	}
 	return "http://" + host
-}
-
-const contentPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; " +
-	"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
-
-// securityHeaders are the headers of all pages. A page may load its style, its script and its
-// images from here, and nothing from elsewhere. With no-referrer, browsers would send "Origin:
-// null".
-var securityHeaders = responsebody.NewHeaders(
-	fiber.HeaderContentSecurityPolicy, contentPolicy,
-	fiber.HeaderReferrerPolicy, "same-origin",
-	fiber.HeaderXFrameOptions, "DENY",
-	fiber.HeaderVary, fiber.HeaderCookie,
-)
-
-// checkOrigin refuses requests that change something and that a page of another site sent.
-func (s *Site) checkOrigin(c *fiber.Ctx) error {
-	request := &http.Request{
-		Method: c.Method(), Host: string(c.Request().Host()), URL: originURL, Header: http.Header{},
-	}
-	for _, name := range [...]string{"Sec-Fetch-Site", fiber.HeaderOrigin} {
-		if value := c.Get(name); value != "" {
-			request.Header.Set(name, value)
-		}
-	}
-	if err := s.guard.Check(request); err != nil {
-		return fault.New(fault.Forbidden,
-			"the form was sent from a page of another site; open the page here and send it again")
-	}
-	return nil
 }

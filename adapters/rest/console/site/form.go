@@ -14,9 +14,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// originURL is the URL of requests that are checked by their headers alone.
-var originURL = &url.URL{Path: Root}
-
 // maxFields is the greatest number of fields of a form.
 const maxFields = 200
 

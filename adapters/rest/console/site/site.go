@@ -315,16 +315,6 @@ func (v *Visit) KeepSecret() { v.secret = true }
 // a form redirects them.
 func (v *Visit) LetFormsLeadTo(origin string) { v.leads = origin }
 
-// FromElsewhere reports whether a page of another site, or of another origin of this site, led to the page.
-// Browsers that do not say so (before 2023) count as here.
-func (v *Visit) FromElsewhere() bool {
-	switch v.Get("Sec-Fetch-Site") {
-	case "", "same-origin", "none":
-		return false
-	}
-	return true
-}
-
 // address returns the path and query of a page, to come back to. Of a secret one it is the path.
 func (v *Visit) address() string {
 	if v.secret {
