@@ -57,7 +57,7 @@ var operatorSet = wire.NewSet(
 	inprocess.CommandsSet, permit.NewOperators,
 	mirrorsSet, notifying.NewOperator, wire.Struct(new(notifying.OperatorPorts), "*"), eventsSet,
 	stateSet, tokens.New, wire.Struct(new(tokens.Ports), "*"), wire.Struct(new(Operator), "*"),
-	wire.Struct(new(registering.Ports), "Transactions", "Clients", "Resources", "Recorder", "Entropy"),
+	wire.Struct(new(registering.Ports), "Transactions", "Clients", "Resources", "Families", "Consents", "Recorder", "Clock", "Entropy"),
 )
 
 // Operator holds what operator commands work with: the API in this process, and the use cases of what

@@ -179,7 +179,7 @@ func newIssued(c authorizing.Config, p access.IssuedPorts) *access.Issued {
 	if !c.On {
 		return nil
 	}
-	p.Issuer, p.AllListed = c.Issuer, c.AllListed
+	p.Issuer, p.AllListed, p.Admits = c.Issuer, c.AllListed, c.Admits
 	return access.NewIssued(p)
 }
 

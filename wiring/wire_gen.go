@@ -1246,6 +1246,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Clock:        clock,
 	}
 	delegatingServices := delegating.NewServices(permitConfig, servicePorts)
+	consents := stores.Consents
 	inprocessGatePorts := inprocess.GatePorts{
 		Decisions: decidingService,
 		Servers:   serverReader,
@@ -1258,7 +1259,10 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Transactions: runner,
 		Clients:      managementStore,
 		Resources:    store2,
+		Families:     families,
+		Consents:     consents,
 		Recorder:     trail,
+		Clock:        clock,
 		Entropy:      entropy,
 		Gate:         authorizationGate,
 	}
@@ -1335,7 +1339,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	requests := stores.Requests
 	secrets := stores.Secrets
-	consents := stores.Consents
 	clientdocsConfig := s.ClientDocuments
 	authorizationDocuments := clientdocs.New(clientdocsConfig, clock)
 	assertions := oidc.NewAssertions(providers)
@@ -2005,11 +2008,15 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	v := ruling.New(rulingPorts)
 	managementStore := kindrecords.NewClients(db)
 	store2 := kindrecords.NewResources(db)
+	consents := authrecordsStores.Consents
 	registeringPorts := registering.Ports{
 		Transactions: runner,
 		Clients:      managementStore,
 		Resources:    store2,
+		Families:     families,
+		Consents:     consents,
 		Recorder:     trail,
+		Clock:        clock,
 		Entropy:      entropy,
 	}
 	v2 := registering.NewClients(registeringPorts)

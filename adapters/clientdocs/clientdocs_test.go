@@ -275,6 +275,35 @@ func TestFetchesOfAHost(t *testing.T) {
 	}
 }
 
+// TestKnownDocumentsOutliveTheLimit: who asks a host for what is not there locks out no client that was there.
+func TestKnownDocumentsOutliveTheLimit(t *testing.T) {
+	s := startSite(t)
+	r := s.reader(loopback)
+	s.handle("/a", serve(document(t, s.id("/a"), nil)))
+	read := func(path string) error {
+		_, err := r.Client(t.Context(), s.id(path))
+		return err
+	}
+	must.Succeed(t, read("/a"))
+	s.clock.Advance(2 * time.Minute) // the copy is too old
+	for n := range perMinute {
+		if err := read(fmt.Sprintf("/none%d", n)); !fault.Is(err, fault.Invalid) {
+			t.Fatalf("fetch %d: %v", n+1, err)
+		}
+	}
+	must.Succeed(t, read("/a"))
+	if err := read("/b"); !fault.Is(err, fault.Exhausted) {
+		t.Errorf("another one: %v", err)
+	}
+	s.clock.Advance(mostLife)
+	for n := range perMinute {
+		_ = read(fmt.Sprintf("/none%d", n)) // as above
+	}
+	if err := read("/a"); !fault.Is(err, fault.Exhausted) {
+		t.Errorf("after a day: %v", err)
+	}
+}
+
 // TestManyCallers checks that callers at the same time cause one fetch, and that each of them waits no
 // longer than it wants.
 func TestManyCallers(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/signed"
+	"github.com/tollgate-dev/tollgate/core/auth/oauth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/recent"
 	"github.com/tollgate-dev/tollgate/plugins/sdk/publicdial"
@@ -80,7 +81,7 @@ func (f *fetcher) fetch(ctx context.Context, address string, most int) ([]byte, 
 	case f.slots <- struct{}{}:
 		defer func() { <-f.slots }()
 	case <-ctx.Done():
-		return nil, 0, refuse(reasonOf(ctx.Err()))
+		return nil, 0, failed(ctx.Err())
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -93,7 +94,7 @@ func (f *fetcher) fetch(ctx context.Context, address string, most int) ([]byte, 
 	}
 	response, err := f.client.Do(request)
 	if err != nil {
-		return nil, 0, refuse(reasonOf(err))
+		return nil, 0, failed(err)
 	}
 	defer func() { _ = response.Body.Close() }() // it was only read
 	text, err := readJSON(response, most)
@@ -122,6 +123,8 @@ func readJSON(response *http.Response, most int) ([]byte, error) {
 	media, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	encoding := response.Header.Get("Content-Encoding")
 	switch {
+	case response.StatusCode >= http.StatusInternalServerError:
+		return nil, refuse("the server responds with an error of its own").WithCode(oauth.CodeDocumentAway)
 	case response.StatusCode != http.StatusOK:
 		return nil, fault.Newf(fault.Invalid, "the server responds with status %d", response.StatusCode)
 	case err != nil || media != "application/json" && (!strings.HasPrefix(media, "application/") || !strings.HasSuffix(media, "+json")):
@@ -132,27 +135,28 @@ func readJSON(response *http.Response, most int) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(response.Body, int64(most)+1))
 	switch {
 	case err != nil:
-		return nil, refuse(reasonOf(err))
+		return nil, failed(err)
 	case len(text) > most:
 		return nil, fault.Newf(fault.Invalid, "the response is longer than %d bytes", most)
 	}
 	return text, nil
 }
 
-func refuse(reason string) error { return fault.New(fault.Invalid, reason) }
+func refuse(reason string) *fault.Error { return fault.New(fault.Invalid, reason) }
 
-// reasonOf returns a sentence for a failure. It does not contain addresses, which may be internal.
-func reasonOf(err error) string {
+// failed returns the error for a failure to read, which may be over soon. It does not contain addresses,
+// which may be internal.
+func failed(err error) error {
 	var private *publicdial.RefusedError
 	var certificate *tls.CertificateVerificationError
 	var late net.Error
 	switch {
 	case errors.As(err, &private):
-		return "the host has no public address"
+		return refuse("the host has no public address")
 	case errors.As(err, &certificate):
-		return "the server has no valid certificate"
+		return refuse("the server has no valid certificate")
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &late) && late.Timeout():
-		return "there was no answer in time"
+		return refuse("there was no answer in time").WithCode(oauth.CodeDocumentAway)
 	}
-	return "the connection failed"
+	return refuse("the connection failed").WithCode(oauth.CodeDocumentAway)
 }

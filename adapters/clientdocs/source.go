@@ -67,6 +67,9 @@ func (s *source[V]) read(ctx context.Context, address string, renew bool) (*kept
 		found.tried = now
 	}
 	text, life, err := s.fetch(ctx, address, s.most)
+	if fault.Is(err, fault.Exhausted) && ok && !renew && isWithin(mostLife, found.readAt, now) {
+		return found, nil // others ask for what is not there, and must not lock out who was here
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -64,7 +64,7 @@ func (a *Authority) identifyRecent(
 		return a.visitorOf(ctx, &identity, from)
 	}
 	if calls && identity.Granted != nil {
-		return authority.Caller{}, errOtherResource()
+		return authority.Caller{}, authority.ErrOtherResource
 	}
 	return a.callerOf(ctx, &identity, from, auth.Unverified)
 }

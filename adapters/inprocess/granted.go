@@ -17,18 +17,13 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
-// errOtherResource refuses a token of the authorization server where it is not good.
-func errOtherResource() error {
-	return fault.New(fault.Unauthenticated, "the access token is for another server").WithCode(auth.CodeInvalidToken)
-}
-
 // applicationOf returns the application that calls this registry, at the level that the token carries, or
 // the session if that is lower now (contract T-3).
 func (a *Authority) applicationOf(
 	ctx context.Context, identity *authaccess.Identity, from netip.Addr, level auth.TrustLevel,
 ) (authority.Caller, error) {
 	if identity.Granted.Resource != nil {
-		return authority.Caller{}, errOtherResource()
+		return authority.Caller{}, authority.ErrOtherResource
 	}
 	g, live, err := a.grantedOf(ctx, identity, level)
 	if err != nil {

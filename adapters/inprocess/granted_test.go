@@ -80,6 +80,7 @@ func newApplication(t *testing.T, i *issued, live auth.TrustLevel) *inprocess.Au
 	checker := authaccess.NewChecker(i, sessions, memory.NewSessions(clk, memory.Config{}), fakedb.NewAPITokens(db), clk, none,
 		authaccess.NewIssued(authaccess.IssuedPorts{
 			Issuer: tollgateURL, Families: i, Resources: declared{}, Accounts: accounts, Clock: clk, Changes: none,
+			Admits: func(oauth.ClientID) bool { return true },
 		}))
 	return inprocess.NewAuthority(checker, newForeign(db, noVerifier{}), auth.FullTrust)
 }

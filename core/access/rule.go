@@ -5,6 +5,7 @@ package access
 
 import (
 	"net/netip"
+	"regexp"
 	"strings"
 	"time"
 
@@ -133,11 +134,14 @@ func parseTool(s string) (string, error) {
 // CheckClient returns fault.Invalid for a text that is neither the name of a registered client nor the
 // URL of the document of another one.
 func CheckClient(s string) error {
-	if strings.HasPrefix(s, "https://") && !strings.Contains(s, " ") || fields.CheckName(s) == nil {
+	if strings.HasPrefix(s, "https://") && !strings.Contains(s, " ") || clientName.MatchString(s) {
 		return nil
 	}
 	return fault.New(fault.Invalid, "must be the name of a client, or the https URL of its document")
 }
+
+// clientName is the pattern of the names of registered clients (contract T-5).
+var clientName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~-]{0,199}$`)
 
 // SelectorKind is the first word of a Selector.
 type SelectorKind string

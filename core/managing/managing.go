@@ -25,6 +25,8 @@ type Description[K ~string, T any] struct {
 	// Admit is optional. It returns an error for an object that may not be stored in place of another one,
 	// which may be nil, and completes it. Its owner is empty if it comes of no file.
 	Admit func(ctx context.Context, current, wanted *T) error
+	// Removed is optional. It ends what came of an object, in the transaction that removes it.
+	Removed func(context.Context, *T) error
 	// State is optional, and as that of Of.
 	State func(context.Context, *T) audit.Details
 }
@@ -146,6 +148,9 @@ func (o *Operator[K, T]) Remove(ctx context.Context, key K, check func(current *
 		}
 		if err == nil {
 			err = o.ports.Store.Remove(ctx, key)
+		}
+		if err == nil && o.of.Removed != nil {
+			err = o.of.Removed(ctx, &current)
 		}
 		if err != nil {
 			return err

@@ -13,6 +13,11 @@ import (
 	"github.com/tollgate-dev/tollgate/core/scope"
 )
 
+// ErrOtherResource is the error for a token of the authorization server that is for another resource than
+// this registry (contract T-16).
+var ErrOtherResource error = fault.New(fault.Unauthenticated, "the access token is for another server").
+	WithCode("invalid_token")
+
 // Authority identifies callers, once for each request, where it arrives. It is safe for concurrent
 // use.
 type Authority interface {

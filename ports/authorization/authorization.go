@@ -58,6 +58,7 @@ type Families interface {
 type FamilyFilter struct {
 	UserID   auth.UserID
 	Client   oauth.ClientID
+	Resource string // its URL as declared
 	Provider string // of assertions
 	Subject  string // with Provider
 }
@@ -79,8 +80,9 @@ type Consents interface {
 	Put(ctx context.Context, c oauth.Consent) error
 	// Find returns the consent of a person for a client, a host and a resource, or fault.NotFound.
 	Find(ctx context.Context, user auth.UserID, client oauth.ClientID, host, resource string) (oauth.Consent, error)
-	// Remove deletes the consents of a person for a client.
-	Remove(ctx context.Context, user auth.UserID, client oauth.ClientID) error
+	// Remove deletes the consents that a filter selects by person, client and resource. It returns
+	// fault.Internal for an empty filter.
+	Remove(ctx context.Context, which FamilyFilter) error
 	// DeleteExpired deletes the consents that expired before a time, and returns how many.
 	DeleteExpired(ctx context.Context, before time.Time) (int, error)
 }

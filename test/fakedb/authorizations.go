@@ -76,7 +76,9 @@ func (s *Families) Add(ctx context.Context, f oauth.Family) error {
 			return s.rows.db.accounts.errNotFound()
 		}
 		others, err := s.rows.list(ctx, func(r familyRow) bool {
-			return r.Family.UserID == f.UserID && r.Family.Client == f.Client && r.Family.Active(storedTime(f.CreatedAt))
+			session := s.rows.db.sessions.rows[r.Family.SessionID]
+			return r.Family.UserID == f.UserID && r.Family.Client == f.Client && r.Family.Active(storedTime(f.CreatedAt)) &&
+				(r.Family.SessionID == "" || session.Active(storedTime(f.CreatedAt)))
 		}, usedFamily)
 		for _, r := range others[len(first(others, oauth.MaxFamilies-1)):] {
 			r.Family.EndedAt, r.Family.EndReason = f.CreatedAt, oauth.EndTooMany
@@ -143,7 +145,7 @@ func (s *Families) End(
 	ended, err := s.rows.changeAll(ctx, func(r familyRow) bool {
 		f := &r.Family
 		return f.Active(at) && (which.UserID == "" || which.UserID == f.UserID) &&
-			(which.Client == "" || which.Client == f.Client) &&
+			(which.Client == "" || which.Client == f.Client) && (which.Resource == "" || which.Resource == f.Resource) &&
 			(which.Provider == "" || which.Provider == f.Provider) &&
 			(which.Subject == "" || which.Subject == f.Subject)
 	}, newestFamily, func(r *familyRow) { r.Family.EndedAt, r.Family.EndReason = at, reason })
@@ -209,8 +211,14 @@ func (s *Consents) Find(
 }
 
 // Remove implements [authorization.Consents].
-func (s *Consents) Remove(ctx context.Context, user auth.UserID, client oauth.ClientID) error {
-	_, err := s.removeAll(ctx, func(c oauth.Consent) bool { return c.UserID == user && c.Client == client })
+func (s *Consents) Remove(ctx context.Context, which authorization.FamilyFilter) error {
+	if which == (authorization.FamilyFilter{}) {
+		return fault.New(fault.Internal, "the filter of consents is empty")
+	}
+	_, err := s.removeAll(ctx, func(c oauth.Consent) bool {
+		return (which.UserID == "" || which.UserID == c.UserID) && (which.Client == "" || which.Client == c.Client) &&
+			(which.Resource == "" || which.Resource == c.Resource)
+	})
 	return err
 }
 

@@ -58,11 +58,24 @@ func documentHosts(field *[]string) func(string) error {
 func (s *Settings) completeOAuth() {
 	in := &s.SignIn
 	s.OAuth.ReuseGrace, s.OAuth.SessionTTL, s.OAuth.SessionMaxAge = in.RefreshReuseGrace, in.RefreshTokenTTL, in.RefreshTokenMaxAge
-	s.OAuth.Issuer = strings.TrimRight(s.IDTokens.PublicURL, "/")
+	s.OAuth.Issuer = originOf(s.IDTokens.PublicURL)
 	s.Proxies.Issues = s.OAuth.On
 	if s.OAuth.On {
 		s.Tokens.OAuthIssuer = s.OAuth.Issuer
 	}
+}
+
+// originOf returns a URL as the origin that clients compare: in lower case, without the usual port and a slash.
+func originOf(text string) string {
+	u, err := url.Parse(strings.TrimRight(text, "/"))
+	if err != nil {
+		return text
+	}
+	u.Scheme, u.Host = strings.ToLower(u.Scheme), strings.ToLower(u.Host)
+	if usual := map[string]string{"https": ":443", "http": ":80"}[u.Scheme]; usual != "" {
+		u.Host = strings.TrimSuffix(u.Host, usual)
+	}
+	return u.String()
 }
 
 // validateOAuth returns an error that begins with the variable whose value does not fit.
@@ -73,8 +86,8 @@ func (s *Settings) validateOAuth() error {
 		return nil
 	case s.OAuth.Issuer == "":
 		return errors.New("PUBLIC_URL: OAUTH=on needs it, since clients compare it with the issuer of their tokens")
-	case err != nil || at.Path != "":
-		return errors.New("PUBLIC_URL: with OAUTH=on it must have no path, since the issuer is its origin")
+	case err != nil || at.Path+at.RawQuery+at.Fragment != "":
+		return errors.New("PUBLIC_URL: with OAUTH=on it must have no path and no query, since the issuer is its origin")
 	case at.Scheme != "https" && !publicdial.IsLoopback(at.Hostname()):
 		return errors.New("PUBLIC_URL: with OAUTH=on it must begin with https://; http:// is possible on localhost only")
 	case !s.Console.On:

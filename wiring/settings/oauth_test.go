@@ -24,6 +24,7 @@ func TestOAuth(t *testing.T) {
 		"neither on nor off":    {[]string{"OAUTH=maybe"}, "OAUTH"},
 		"no origin":             {[]string{"OAUTH=on"}, "PUBLIC_URL"},
 		"a path":                {[]string{"OAUTH=on", "PUBLIC_URL=https://tools.example.com/gate"}, "PUBLIC_URL"},
+		"a query":               {[]string{"OAUTH=on", "PUBLIC_URL=https://tools.example.com?x=1"}, "PUBLIC_URL"},
 		"plain":                 {[]string{"OAUTH=on", "PUBLIC_URL=http://tools.example.com"}, "PUBLIC_URL"},
 		"no console":            {append(on, "CONSOLE=off"), "CONSOLE"},
 		"another one is named":  {append(on, "OAUTH_AUTHORIZATION_SERVERS=https://login.example.com"), "OAUTH_AUTHORIZATION_SERVERS"},
@@ -46,6 +47,20 @@ func TestOAuth(t *testing.T) {
 		}
 		if err == nil || !strings.HasPrefix(err.Error(), c.want+":") && !strings.HasPrefix(err.Error(), c.want+" ") {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestIssuerIsAnOrigin wants the issuer as clients compare it, however PUBLIC_URL is written.
+func TestIssuerIsAnOrigin(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"https://tools.example.com/": "https://tools.example.com", "HTTPS://Tools.Example.com:443": "https://tools.example.com",
+		"https://tools.example.com:8443": "https://tools.example.com:8443", "http://localhost:80": "http://localhost",
+	} {
+		s, err := settings.Read([]string{"OAUTH=on", "PUBLIC_URL=" + url})
+		if err != nil || s.OAuth.Issuer != want || s.Tokens.OAuthIssuer != want {
+			t.Errorf("%s: %q and %q, %v", url, s.OAuth.Issuer, s.Tokens.OAuthIssuer, err)
 		}
 	}
 }

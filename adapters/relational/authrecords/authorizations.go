@@ -134,9 +134,11 @@ func (s *familyStore) Add(ctx context.Context, f oauth.Family) error {
 		}
 		at := database.NewInstant(f.CreatedAt)
 		if _, err := s.db.ExecStatement(ctx, tx, `UPDATE oauth_families SET ended_at = ?, end_reason = ?
-			WHERE id IN (SELECT id FROM oauth_families WHERE user_id = ? AND client = ? AND ended_at IS NULL
-				AND expires_at > ? ORDER BY used_at IS NULL, created_at DESC, id DESC LIMIT 1000 OFFSET ?)`,
-			at, oauth.EndTooMany, string(f.UserID), string(f.Client), at, oauth.MaxFamilies-1); err != nil {
+			WHERE id IN (SELECT f.id FROM oauth_families AS f WHERE f.user_id = ? AND f.client = ? AND f.ended_at IS NULL
+				AND f.expires_at > ? AND (f.session_id IS NULL OR EXISTS (SELECT 1 FROM sessions AS s WHERE s.id = f.session_id
+					AND s.ended_at IS NULL AND s.expires_at > ?))
+				ORDER BY f.used_at IS NULL, f.created_at DESC, f.id DESC LIMIT 1000 OFFSET ?)`,
+			at, oauth.EndTooMany, string(f.UserID), string(f.Client), at, at, oauth.MaxFamilies-1); err != nil {
 			return err
 		}
 		return s.insert(ctx, f)
@@ -176,7 +178,7 @@ func (s *familyStore) End(
 		q := tx.NewSelect().Model((*familyRow)(nil)).Column("id").Where("ended_at IS NULL").
 			Where("expires_at > ?", now)
 		for condition, value := range map[string]string{
-			"user_id = ?": string(which.UserID), "provider = ?": which.Provider,
+			"user_id = ?": string(which.UserID), "provider = ?": which.Provider, "resource = ?": which.Resource,
 			// the beginnings are in indexes
 			"substr(client, 1, 200) = substr(?0, 1, 200) AND client = ?0":   string(which.Client),
 			"substr(subject, 1, 200) = substr(?0, 1, 200) AND subject = ?0": which.Subject,
@@ -301,9 +303,19 @@ func (s *consentStore) Find(
 }
 
 // Remove implements authorization.Consents.
-func (s *consentStore) Remove(ctx context.Context, user auth.UserID, client oauth.ClientID) error {
-	_, err := s.db.Exec(ctx, "DELETE FROM oauth_consents WHERE user_id = ? AND client = ?", string(user), string(client))
-	return err
+func (s *consentStore) Remove(ctx context.Context, which authorization.FamilyFilter) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		q := tx.NewDelete().Model((*consentRow)(nil))
+		for column, value := range map[string]string{
+			"user_id": string(which.UserID), "client": string(which.Client), "resource": which.Resource,
+		} {
+			if value != "" {
+				q.Where("? = ?", bun.Ident(column), value)
+			}
+		}
+		_, err := q.Exec(ctx) // bun refuses one without a condition
+		return s.db.ClassifyError(err)
+	})
 }
 
 func (s *consentStore) DeleteExpired(ctx context.Context, before time.Time) (int, error) {

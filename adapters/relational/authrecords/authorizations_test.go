@@ -97,8 +97,10 @@ func TestAuthorizationsUseIndexes(t *testing.T) {
 				_, err := s.Families.End(ctx, authorization.FamilyFilter{Provider: "p", Subject: "s17"}, now, "x")
 				return err
 			},
-			"Remove": func(ctx context.Context) error { return s.Consents.Remove(ctx, nobody, "few") },
-			"List":   func(ctx context.Context) error { _, err := s.Sightings.List(ctx, 9); return err },
+			"Remove": func(ctx context.Context) error {
+				return s.Consents.Remove(ctx, authorization.FamilyFilter{UserID: nobody, Client: "few"})
+			},
+			"List": func(ctx context.Context) error { _, err := s.Sightings.List(ctx, 9); return err },
 		} {
 			plans, err := db.Plans(t.Context(), call)
 			if len(plans) == 0 {

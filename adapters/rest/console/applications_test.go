@@ -92,7 +92,7 @@ func (f *flow) goOn(_ context.Context, v authorizing.Visit) (authorizing.Next, e
 func (f *flow) decide(_ context.Context, v authorizing.Visit, agreed bool) (authorizing.Next, error) {
 	next, err := f.check(v)
 	f.answers = append(f.answers, agreed)
-	if next.Step == authorizing.Ask {
+	if next.Step == authorizing.Ask || !agreed {
 		next.Step, next.URL = authorizing.Leave, next.Back
 		if agreed {
 			next.URL = application + "?code=1"
@@ -240,7 +240,9 @@ func TestConsent(t *testing.T) {
 		t.Errorf("the answer leads to %s:\n%s", got, b.Page.Body)
 	}
 	b.Open("/oauth2/continue/"+string(requestID(0)), http.StatusOK)
+	o.next.Step, o.next.URL = authorizing.Leave, application+"?code=1" // another tab has agreed meanwhile
 	b.Press("Deny", http.StatusOK)
+	o.next.Step = authorizing.Ask
 	if !strings.Contains(b.Page.Body, `href="`+application+`?error=access_denied&amp;state=%22%3E"`) || len(o.answers) != 2 || !o.answers[0] || o.answers[1] {
 		t.Errorf("%v leads back at:\n%s", o.answers, b.Page.Body)
 	}
@@ -268,7 +270,7 @@ func TestConsentOfOthers(t *testing.T) {
 	o.next.Consent.Servers[1].Name = serverName("com.example/c")
 	b.Press("Allow", http.StatusConflict)
 	o.next.Consent.Host = "127.0.0.1:99"
-	b.Press("Deny", http.StatusConflict)
+	b.Press("Allow", http.StatusConflict)
 	stranger := o.browser(eve)
 	stranger.Open("/oauth2/continue/"+string(requestID(0)), http.StatusNotFound).WantText("start again from the application")
 	stranger.Open(begins, http.StatusOK)
@@ -340,6 +342,13 @@ func TestBack(t *testing.T) {
 		t.Errorf("the way back is %v", b.Page.Header)
 	}
 	b.Send(webtest.FromElsewhere(b.Request(http.MethodPost, page+"/back", nil, "application/x-www-form-urlencoded")), http.StatusForbidden)
+	o.next.Step, o.next.Unmet = authorizing.StepUp, application+"?error=unmet_authentication_requirements"
+	unable := url.Values{"unmet": {"true"}}
+	b.Send(b.Request(http.MethodPost, page+"/back", []byte(unable.Encode()), "application/x-www-form-urlencoded"), http.StatusOK)
+	if !strings.HasPrefix(b.Page.Header.Get("Refresh"), "0; url="+o.next.Unmet) || len(o.answers) != 2 || o.answers[1] {
+		t.Errorf("who cannot verify is led by %v, and has answered %v", b.Page.Header, o.answers)
+	}
+	o.answers = o.answers[:1]
 	o.next.Step = authorizing.Ask
 	b.Open(page+"/back", http.StatusOK).Press("Back to the application", http.StatusOK)
 	if len(o.answers) != 2 || o.answers[1] {
@@ -454,7 +463,7 @@ func TestStepsOfApplications(t *testing.T) {
 	}
 	b.Press("Sign in", http.StatusUnprocessableEntity, "password", "wrong").WantText("Back to the application")
 	b.Press("Sign in", http.StatusNotFound, "password", fixture.Password).WantPath(page + "?stepped") // there are no requests
-	b.Open("/console/step-up"+next, http.StatusOK).WantText("Back to the application").WantNoText("Cancel")
+	b.Open("/console/step-up"+next, http.StatusOK).WantText("Back to the application", "I cannot do this").WantNoText("Cancel")
 	b.verify(e, pia, http.StatusNotFound).WantPath(page + "?stepped")
 	b.Open("/console/step-up"+next, http.StatusOK).WantText("The last password or code of this session is too old for this.")
 	b.Press("Send a code to p…@example.com", http.StatusOK).WantText("Back to the application").WantNoText("Cancel")

@@ -188,7 +188,7 @@ func (a *API) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 		corsHeaders.Set(c)
 		needed = readScope
 	default:
-		if strings.HasSuffix(c.Path(), mcpPath) {
+		if strings.HasSuffix(strings.TrimSuffix(c.Path(), "/"), mcpPath) {
 			needed = readScope
 		} else if a.config.Resource.Issuer != "" {
 			needed = writeScope

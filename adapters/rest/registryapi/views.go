@@ -1,6 +1,7 @@
 package registryapi
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -20,7 +21,26 @@ func (a *API) inRegistry(handle viewHandler) fiber.Handler {
 	if a.config.Private {
 		return a.inView(handle, keptNever)
 	}
-	return func(c *fiber.Ctx) error { return handle(c, nil) }
+	return func(c *fiber.Ctx) error {
+		if err := a.refuseOthers(c); err != nil {
+			return err
+		}
+		return handle(c, nil)
+	}
+}
+
+// refuseOthers refuses a token of the authorization server that is for another resource, also where no one
+// needs a token (contract T-16). What is wrong with others does not matter there.
+func (a *API) refuseOthers(c *fiber.Ctx) error {
+	token := rest.BearerToken(c)
+	if a.config.Resource.Issuer == "" || strings.Count(token, ".") != 2 {
+		return nil
+	}
+	_, err := a.authority.IdentifyReader(c.UserContext(), token, rest.Address(c))
+	if errors.Is(err, authority.ErrOtherResource) {
+		return err
+	}
+	return nil
 }
 
 // inView returns the handler of a read of the view in the path, or of the registry if the path has
@@ -51,6 +71,12 @@ func (a *API) enter(c *fiber.Ctx) (v *view.View, private bool, err error) {
 		return nil, false, err
 	}
 	var who authority.Caller
+	if !passage.NeedsCaller() {
+		err = a.refuseOthers(c)
+	}
+	if err != nil {
+		return nil, passage.IsPrivate(), err
+	}
 	if passage.NeedsCaller() {
 		if who, err = a.authority.IdentifyReader(c.UserContext(), token, rest.Address(c)); err != nil {
 			return nil, true, err

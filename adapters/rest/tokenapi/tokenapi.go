@@ -113,6 +113,8 @@ type metadata struct {
 	Challenges    []string `json:"code_challenge_methods_supported"`
 	Methods       []string `json:"token_endpoint_auth_methods_supported"`
 	Algorithms    []string `json:"token_endpoint_auth_signing_alg_values_supported"`
+	RevokeMethods []string `json:"revocation_endpoint_auth_methods_supported"`
+	RevokeBy      []string `json:"revocation_endpoint_auth_signing_alg_values_supported"`
 	Documents     bool     `json:"client_id_metadata_document_supported"`
 	IssParameter  bool     `json:"authorization_response_iss_parameter_supported"`
 	Levels        []string `json:"acr_values_supported"`
@@ -133,6 +135,7 @@ func (a *API) sendMetadata(c *fiber.Ctx) error {
 	for _, method := range [...]oauth.Method{oauth.MethodNone, oauth.MethodPrivateKey, oauth.MethodSecretBasic, oauth.MethodSecretInForm} {
 		m.Methods = append(m.Methods, string(method))
 	}
+	m.RevokeMethods, m.RevokeBy = m.Methods, m.Algorithms
 	for _, level := range trustlevel.All() {
 		m.Levels = append(m.Levels, level.String())
 	}

@@ -127,13 +127,15 @@ func (s *server) post(t *testing.T, path, body string, headers ...string) respon
 func TestMetadata(t *testing.T) {
 	s := serve(t)
 	const path = "/.well-known/oauth-authorization-server"
+	const algorithms = `["RS256","RS384","RS512","PS256","PS384","PS512","ES256","ES384","ES512","EdDSA"]`
 	want := `{"issuer":"https://tools.example.com","authorization_endpoint":"https://tools.example.com/oauth2/authorize",` +
 		`"token_endpoint":"https://tools.example.com/oauth2/token","revocation_endpoint":"https://tools.example.com/oauth2/revoke",` +
 		`"introspection_endpoint":"https://tools.example.com/oauth2/introspect","jwks_uri":"https://tools.example.com/.well-known/jwks.json",` +
 		`"response_types_supported":["code"],"response_modes_supported":["query"],"grant_types_supported":["authorization_code","refresh_token"],` +
 		`"code_challenge_methods_supported":["S256"],` +
 		`"token_endpoint_auth_methods_supported":["none","private_key_jwt","client_secret_basic","client_secret_post"],` +
-		`"token_endpoint_auth_signing_alg_values_supported":["RS256","RS384","RS512","PS256","PS384","PS512","ES256","ES384","ES512","EdDSA"],"client_id_metadata_document_supported":true,"authorization_response_iss_parameter_supported":true,` +
+		`"token_endpoint_auth_signing_alg_values_supported":` + algorithms + `,"revocation_endpoint_auth_methods_supported":["none","private_key_jwt","client_secret_basic","client_secret_post"],` +
+		`"revocation_endpoint_auth_signing_alg_values_supported":` + algorithms + `,"client_id_metadata_document_supported":true,"authorization_response_iss_parameter_supported":true,` +
 		`"acr_values_supported":["HIGH_RISK","UNVERIFIED","LIMITED_TRUST","FULL_TRUST"],"scopes_supported":["mcp-registry:read","mcp-registry:write"]}`
 	got := s.call(t, "GET", path, "", "Origin", "https://page.example")
 	if got.status != 200 || got.body != want || got.header.Get("Cache-Control") != "public, max-age=300" || got.header.Get("Access-Control-Allow-Origin") != "*" {

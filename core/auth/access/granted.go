@@ -16,8 +16,9 @@ import (
 
 // IssuedPorts are what the tokens of the authorization server depend on. All fields are required.
 type IssuedPorts struct {
-	Issuer    string // of the tokens, which this registry is as a resource
-	AllListed bool   // every https remote of a listed version is a resource
+	Issuer    string                    // of the tokens, which this registry is as a resource
+	AllListed bool                      // every https remote of a listed version is a resource
+	Admits    func(oauth.ClientID) bool // whether the settings admit a client by document
 	Families  authorization.Families
 	Clients   management.Store[oauth.ClientID, oauth.Client]
 	Resources management.Store[oauth.ResourceName, oauth.Resource]
@@ -99,7 +100,10 @@ func (i *Issued) check(ctx context.Context, claims *secrets.TokenClaims) (*Grant
 		return nil, err
 	}
 	client := oauth.Client{ID: grant.Client}
-	if !client.ID.IsURL() {
+	switch {
+	case client.ID.IsURL() && !i.ports.Admits(client.ID):
+		err = errEnded()
+	case !client.ID.IsURL():
 		client, err = i.clients.Of(client.ID, now, func() (oauth.Client, error) {
 			return i.ports.Clients.Get(ctx, grant.Client)
 		})

@@ -79,6 +79,7 @@ type grantedFixture struct {
 	accounts  *fakedb.Accounts
 	clock     *clocktest.Manual
 	changes   uint64
+	refused   bool // clients by document
 }
 
 func newGrantedFixture(t *testing.T, allListed bool) *grantedFixture {
@@ -106,6 +107,7 @@ func newGrantedFixture(t *testing.T, allListed bool) *grantedFixture {
 		access.NewIssued(access.IssuedPorts{
 			Issuer: issuer, AllListed: allListed, Families: fx.families, Clients: objects[oauth.ClientID, oauth.Client]{all: fx.clients},
 			Resources: objects[oauth.ResourceName, oauth.Resource]{all: fx.resources}, Accounts: fx.accounts, Clock: clk, Changes: changes,
+			Admits: func(oauth.ClientID) bool { return !fx.refused },
 		}))
 	return fx
 }
@@ -138,6 +140,11 @@ func TestGrantedTokens(t *testing.T) {
 		"a client by document": {good: true, change: func(_ *testing.T, fx *grantedFixture) {
 			f := fx.families.all["f"]
 			f.Client, fx.token.Granted.Client = url, url
+			fx.families.all["f"] = f
+		}},
+		"a client by document that is not admitted any more": {change: func(_ *testing.T, fx *grantedFixture) {
+			f := fx.families.all["f"]
+			f.Client, fx.token.Granted.Client, fx.refused = url, url, true
 			fx.families.all["f"] = f
 		}},
 		"the client may have another resource": {change: func(_ *testing.T, fx *grantedFixture) {

@@ -2,6 +2,7 @@ package authorizing
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -36,7 +37,12 @@ func (s *Service) exchangeAssertion(ctx context.Context, x *exchange) (Tokens, e
 			x.family.Groups = append(x.family.Groups, provider.Name.Group(g))
 		}
 	}
-	x.family.UserID, err = s.ports.Admit(ctx, provider, claims)
+	x.family.UserID, err = s.admitAsserted(ctx, x, provider, claims)
+	var refusal no
+	if errors.As(err, &refusal) {
+		x.no = refusal
+		return Tokens{}, s.refuse(ctx, x)
+	}
 	if f, ok := fault.As(err); ok && f.Kind == fault.Forbidden {
 		x.no = no{oauth.CodeInvalidGrant, f.Message}
 		return Tokens{}, s.refuse(ctx, x)
@@ -45,6 +51,21 @@ func (s *Service) exchangeAssertion(ctx context.Context, x *exchange) (Tokens, e
 		return Tokens{}, err
 	}
 	return s.issueAsserted(ctx, x, &granted)
+}
+
+// admitAsserted returns the person of an assertion, who is made only for a resource that the client may have. The
+// error is no if it may not.
+func (s *Service) admitAsserted(
+	ctx context.Context, x *exchange, p *company.Provider, c *company.Claims,
+) (auth.UserID, error) {
+	known, err := s.ports.Identities.Find(ctx, p.Issuer, c.Subject)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return "", err
+	}
+	if x.answer.target, err = s.findTarget(ctx, x.family.Resource, &x.client); err != nil {
+		return known.UserID, err
+	}
+	return s.ports.Admit(ctx, p, c)
 }
 
 // readAssertion returns what a verified assertion says, with its provider.

@@ -76,6 +76,9 @@ func (s *Service) authenticate(ctx context.Context, r *TokenRequest) (client oau
 		return client, err
 	}
 	client, err = s.findClient(ctx, c.id, r.From)
+	if f, ok := fault.As(err); ok && f.Code == oauth.CodeDocumentAway {
+		return client, fault.Wrap(fault.Unavailable, "the document of the client cannot be read now: "+f.Message, err)
+	}
 	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Invalid) {
 		client, err = oauth.Client{Method: c.method}, nil // compared all the same, so that it takes as long
 	}

@@ -156,6 +156,20 @@ func TestKeysThatAreAway(t *testing.T) {
 	}
 }
 
+// TestDocumentsThatAreAway: a client whose document cannot be read now is not told that it is unknown.
+func TestDocumentsThatAreAway(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[fault.Code]fault.Kind{oauth.CodeDocumentAway: fault.Unavailable, "": fault.Unauthenticated} {
+		fx := newFixture(t)
+		fx.documents.clients = nil
+		fx.documents.err = fault.New(fault.Invalid, "there was no answer in time").WithCode(code)
+		_, err := fx.token(refreshForm("x", "client_id", document, "client_secret", ""))
+		if f, _ := fault.As(err); f.Kind != want && !(want == fault.Unauthenticated && f.Code == oauth.CodeInvalidClient) {
+			t.Errorf("%q: %v", code, err)
+		}
+	}
+}
+
 // awayDocuments are documents whose keys cannot be read.
 type awayDocuments struct{ *testDocuments }
 

@@ -125,6 +125,11 @@ func TestListedResources(t *testing.T) {
 	if next.Step != authorizing.Ask || next.Consent.Resource != wiki {
 		t.Errorf("a listed one: %+v", next)
 	}
+	spelled := func(fx *fixture) { fx.gate.servers[0].URL, fx.gate.servers[1].URL = wiki+"/", wiki }
+	fx = newFixture(t, listed, twin, spelled, func(fx *fixture) { fx.gate.allowed["com.evil/twin"] = 0 })
+	if next := fx.next(fx.visit("scope", "")); next.Step != authorizing.Ask || next.Consent.Resource != wiki {
+		t.Errorf("as the request spells it, and one server: %+v", next)
+	}
 	fx = newFixture(t, listed, twin)
 	if next := fx.next(fx.visit()); next.Step != authorizing.Leave || answerOf(t, next.URL).Get("error") != "access_denied" {
 		t.Errorf("a twin that no rule allows: %+v", next)

@@ -30,13 +30,13 @@ func (s *Service) count(ctx context.Context, scope throttle.Scope, client string
 		WithCode(auth.CodeRateLimit).After(v.RetryAfter(s.ports.Clock.Now()))
 }
 
-// admits reports whether the settings admit a client by document (contract T-5, T-6).
-func (s *Service) admits(id oauth.ClientID) bool {
-	switch s.config.Clients {
+// Admits reports whether the settings admit a client by document (contract T-5, T-6).
+func (c *Config) Admits(id oauth.ClientID) bool {
+	switch c.Clients {
 	case ClientsOpen:
 		return id.IsDocumentURL()
 	case ClientsOfHosts:
-		return id.IsDocumentURL() && id.IsOf(s.config.Hosts)
+		return id.IsDocumentURL() && id.IsOf(c.Hosts)
 	case ClientsRegistered:
 	}
 	return false
@@ -48,7 +48,7 @@ func (s *Service) findClient(ctx context.Context, id oauth.ClientID, from netip.
 	switch {
 	case !id.IsURL() && fields.IsText(string(id), fields.MaxText):
 		return s.ports.Clients.Get(ctx, id)
-	case !s.admits(id):
+	case !s.config.Admits(id):
 		return oauth.Client{}, fault.New(fault.NotFound, "there is no such client here")
 	}
 	c, err := s.ports.Documents.Client(ctx, id)

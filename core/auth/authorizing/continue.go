@@ -2,6 +2,7 @@ package authorizing
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
 	"time"
@@ -155,7 +156,7 @@ func (s *Service) askOrLeave(ctx context.Context, p *pending) (Next, error) {
 	host := oauth.RedirectHost(p.request.RedirectURI)
 	if !again && !s.config.AlwaysAsk {
 		given, err := s.ports.Consents.Find(ctx, p.session.UserID, p.client.ID, host, p.target.URL)
-		if err == nil && p.now.Before(given.ExpiresAt) && given.Terms == p.client.Terms() &&
+		if err == nil && p.now.Before(given.ExpiresAt) && given.Terms == p.terms() &&
 			oauth.HasScopes(given.Scopes, p.scopes) {
 			return Next{Step: Leave}, nil
 		}
@@ -165,8 +166,18 @@ func (s *Service) askOrLeave(ctx context.Context, p *pending) (Next, error) {
 	}
 	return Next{Step: Ask, Consent: &Consent{
 		Client: p.client.Name, ClientHost: p.client.ID.Host(), Host: host, Local: p.client.IsLocal(),
-		Resource: p.target.URL, Servers: p.target.servers, Registry: p.target.registry, Scopes: p.scopes,
+		Resource: p.target.URL, Servers: p.target.listed(), Registry: p.target.registry, Scopes: p.scopes,
 	}}, nil
+}
+
+// terms returns a hash of what a person agrees to besides the scopes: those of the client, and the servers.
+func (p *pending) terms() auth.TokenHash {
+	of := p.client.Terms()
+	text := of[:]
+	for _, one := range p.target.listed() {
+		text = append(append(text, '\n'), one.Name.String()...)
+	}
+	return sha256.Sum256(text)
 }
 
 // family returns the family of a request, which lives on if its code is used.
@@ -222,7 +233,7 @@ func (s *Service) grant(ctx context.Context, p *pending, agreed bool) (Next, err
 		if agreed && !s.config.AlwaysAsk {
 			if err := s.ports.Consents.Put(ctx, oauth.Consent{
 				UserID: f.UserID, Client: f.Client, Host: oauth.RedirectHost(f.RedirectURI), Resource: f.Resource,
-				Scopes: f.Scopes, Terms: p.client.Terms(), GivenAt: p.now, ExpiresAt: p.now.Add(oauth.ConsentTTL),
+				Scopes: f.Scopes, Terms: p.terms(), GivenAt: p.now, ExpiresAt: p.now.Add(oauth.ConsentTTL),
 			}); err != nil {
 				return err
 			}

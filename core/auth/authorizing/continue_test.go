@@ -333,6 +333,31 @@ func TestConsentIsSkipped(t *testing.T) {
 	}
 }
 
+// TestConsentIsForItsServers checks that other servers at the resource are another question, and that those that are
+// not listed are no part of it.
+func TestConsentIsForItsServers(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t, func(fx *fixture) {
+		r := fx.resources["wiki"]
+		r.Servers = append(r.Servers, named(fx.t, "com.example/other"))
+		fx.resources["wiki"] = r
+		fx.gate.servers = append(fx.gate.servers, oauth.Server{Name: named(fx.t, "com.example/other")})
+		fx.gate.urls["com.example/other"] = wiki
+	})
+	next := fx.next(fx.visit())
+	if next.Step != authorizing.Ask || len(next.Consent.Servers) != 1 {
+		t.Fatalf("the question is %+v", next.Consent)
+	}
+	fx.agree(fx.visit())
+	if next := fx.next(fx.visit()); next.Step != authorizing.Leave {
+		t.Errorf("the same servers: %+v", next)
+	}
+	fx.gate.servers[1].Listed = true
+	if next := fx.next(fx.visit()); next.Step != authorizing.Ask || len(next.Consent.Servers) != 2 {
+		t.Errorf("another server: %+v", next)
+	}
+}
+
 // TestDenied checks that who does not agree gives nothing, even if a consent is remembered meanwhile.
 func TestDenied(t *testing.T) {
 	t.Parallel()

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/scope"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/authorization"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
@@ -57,6 +58,10 @@ func ignoreRefusal(err error) error {
 // fault.NotFound for one that has ended.
 func (s *Service) end(ctx context.Context, f *oauth.Family, from netip.Addr, consents bool) error {
 	now := s.ports.Clock.Now()
+	t, err := s.findTarget(ctx, f.Resource, nil)
+	if refusal := (no{}); err != nil && !errors.As(err, &refusal) {
+		return err
+	}
 	return s.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
 		err := s.ports.Families.Update(ctx, f.ID, func(stored *oauth.Family) error {
 			if !stored.Active(now) {
@@ -69,11 +74,11 @@ func (s *Service) end(ctx context.Context, f *oauth.Family, from netip.Addr, con
 			return err
 		}
 		if consents {
-			if err := s.ports.Consents.Remove(ctx, f.UserID, f.Client); err != nil {
+			if err := s.ports.Consents.Remove(ctx, authorization.FamilyFilter{UserID: f.UserID, Client: f.Client}); err != nil {
 				return err
 			}
 		}
-		return s.ports.Trail.RecordChanges(ctx, oauth.NewChange(oauth.ActionRevoke, f, nil, f.Level, from, ""))
+		return s.ports.Trail.RecordChanges(ctx, oauth.NewChange(oauth.ActionRevoke, f, t.servers, f.Level, from, ""))
 	})
 }
 
@@ -136,7 +141,7 @@ func (s *Service) examine(ctx context.Context, claims *secrets.TokenClaims, acco
 	switch {
 	case !f.Client.IsURL():
 		client, err = s.ports.Clients.Get(ctx, f.Client)
-	case !s.admits(f.Client):
+	case !s.config.Admits(f.Client):
 		err = refused
 	}
 	if err != nil {

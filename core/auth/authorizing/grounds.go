@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,7 +27,10 @@ type no struct {
 // Error returns the reason.
 func (n no) Error() string { return n.why }
 
-var errNotAdmitted = no{oauth.CodeInvalidTarget, "the client may not have this resource"}
+var (
+	errNotAdmitted  = no{oauth.CodeInvalidTarget, "the client may not have this resource"}
+	errSessionEnded = no{oauth.CodeInvalidGrant, "the session has ended"}
+)
 
 // target is a resource as it is now.
 type target struct {
@@ -34,6 +38,13 @@ type target struct {
 
 	servers  []oauth.Server
 	registry bool
+}
+
+// listed returns the servers that are listed, in the order of their names.
+func (t *target) listed() []oauth.Server {
+	all := slices.DeleteFunc(slices.Clone(t.servers), func(one oauth.Server) bool { return !one.Listed })
+	slices.SortFunc(all, func(a, b oauth.Server) int { return strings.Compare(a.Name.String(), b.Name.String()) })
+	return all
 }
 
 // maxResources is how many resources there are at most.
@@ -82,7 +93,10 @@ func (s *Service) findServers(ctx context.Context, text, url string) (t target, 
 			return t, err
 		}
 		if len(t.servers) > 0 {
-			t.URL = cmp.Or(t.servers[0].URL, text)
+			// Spelled as the request has it, if a server does: another one cannot change whom a token is for.
+			if !slices.ContainsFunc(t.servers, func(one oauth.Server) bool { return one.URL == text }) {
+				t.URL = cmp.Or(t.servers[0].URL, text)
+			}
 			return t, nil
 		}
 	}
@@ -154,7 +168,7 @@ func (s *Service) findStanding(ctx context.Context, f *oauth.Family) (standing, 
 	}
 	session, err := s.ports.Sessions.Get(ctx, f.SessionID)
 	if fault.Is(err, fault.NotFound) || err == nil && (!session.Active(s.ports.Clock.Now()) || session.UserID != f.UserID) {
-		err = no{oauth.CodeInvalidGrant, "the session has ended"}
+		err = errSessionEnded
 	}
 	if err != nil {
 		return standing{}, err

@@ -49,7 +49,7 @@ func TestRefreshTokensOfOthers(t *testing.T) {
 		"another resource":   {[]string{"resource", issuer}, "invalid_target"},
 		"more scopes":        {[]string{"scope", "read write admin"}, "invalid_scope"},
 		"a guess":            {[]string{"refresh_token", "guess"}, "invalid_grant"},
-		"none":               {[]string{"refresh_token", ""}, "invalid_grant"},
+		"none":               {[]string{"refresh_token", ""}, "invalid_request"},
 		"as a code":          {[]string{"grant_type", "authorization_code"}, "invalid_grant"},
 	} {
 		fx := newFixture(t)

@@ -41,18 +41,25 @@ func (s *Service) Token(ctx context.Context, r TokenRequest) (Tokens, error) {
 	case grantAssertion:
 		return s.exchangeAssertion(ctx, &x)
 	}
+	if !r.Form.Has("grant_type") {
+		return Tokens{}, oauth.Refuse(oauth.CodeInvalidRequest, "grant_type is required")
+	}
 	return Tokens{}, oauth.Refuse(oauth.CodeUnsupportedGrantType, "grant_type must be %s or %s", grantCode, grantRefresh)
 }
 
-// load reads what a code or a refresh token of the client belongs to. One of another client, of the other
+// load reads what the code or refresh token of a parameter belongs to. One of another client, of the other
 // kind, or of a grant that has ended is like one that is unknown.
-func (s *Service) load(ctx context.Context, x *exchange, code bool) error {
+func (s *Service) load(ctx context.Context, x *exchange, parameter string) error {
+	x.secret = auth.RefreshSecret(x.form.Get(parameter))
+	if x.secret == "" {
+		return oauth.Refuse(oauth.CodeInvalidRequest, "%s is required", parameter)
+	}
 	stored, err := s.ports.Secrets.Find(ctx, auth.HashSecret(x.secret))
 	if err == nil {
 		x.family, err = s.ports.Families.Get(ctx, stored.Family)
 	}
 	if fault.Is(err, fault.NotFound) ||
-		err == nil && (stored.Code != code || x.family.Client != x.client.ID || !x.family.Active(x.now)) {
+		err == nil && (stored.Code != (parameter == "code") || x.family.Client != x.client.ID || !x.family.Active(x.now)) {
 		return errGrant()
 	}
 	x.stored = stored
@@ -73,8 +80,7 @@ func (x *exchange) checkResource(required bool) error {
 
 // exchangeCode answers a request with a code (contract T-14).
 func (s *Service) exchangeCode(ctx context.Context, x *exchange) (Tokens, error) {
-	x.secret = auth.RefreshSecret(x.form.Get("code"))
-	if err := s.load(ctx, x, true); err != nil {
+	if err := s.load(ctx, x, "code"); err != nil {
 		return Tokens{}, err
 	}
 	if x.form.Get(oauth.ParameterRedirect) != x.family.RedirectURI ||
@@ -89,8 +95,7 @@ func (s *Service) exchangeCode(ctx context.Context, x *exchange) (Tokens, error)
 
 // exchangeRefresh answers a request with a refresh token (contract T-17). It may be for fewer scopes.
 func (s *Service) exchangeRefresh(ctx context.Context, x *exchange) (Tokens, error) {
-	x.secret = auth.RefreshSecret(x.form.Get("refresh_token"))
-	if err := s.load(ctx, x, false); err != nil {
+	if err := s.load(ctx, x, "refresh_token"); err != nil {
 		return Tokens{}, err
 	}
 	if err := x.checkResource(false); err != nil {
@@ -243,8 +248,9 @@ func (s *Service) useAgain(ctx context.Context, x *exchange) (outcome, error) {
 		}
 		return nil
 	})
-	if err == nil && ended {
-		err = s.ports.Trail.RecordChanges(ctx, oauth.NewReplay(&x.family, x.stored.Code, x.from))
+	if err == nil && ended && !errors.Is(x.no, errSessionEnded) { // otherwise it was worth nothing
+		err = s.ports.Trail.RecordChanges(ctx,
+			oauth.NewReplay(&x.family, x.answer.target.servers, x.answer.standing.level, x.stored.Code, x.from))
 	}
 	return outcome{replayed: true}, err
 }

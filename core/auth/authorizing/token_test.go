@@ -86,7 +86,7 @@ func TestCodesOfOthers(t *testing.T) {
 		"a longer one":       {[]string{"redirect_uri", callback + "/"}, oauth.CodeInvalidGrant},
 		"no resource":        {[]string{"resource", ""}, oauth.CodeInvalidTarget},
 		"another resource":   {[]string{"resource", issuer}, oauth.CodeInvalidTarget},
-		"no code":            {[]string{"code", ""}, oauth.CodeInvalidGrant},
+		"no code":            {[]string{"code", ""}, oauth.CodeInvalidRequest},
 		"a guess":            {[]string{"code", "guess"}, oauth.CodeInvalidGrant},
 		"as a refresh token": {[]string{"grant_type", "refresh_token"}, oauth.CodeInvalidGrant},
 		"a canonical twin":   {[]string{"resource", "https://WIKI.example:443/mcp/"}, ""},

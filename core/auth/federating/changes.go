@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/authorization"
 )
 
 // refusedError is the error for a person who may not sign in.
@@ -49,7 +50,7 @@ func (s *Service) recordRefusal(
 		err := s.ports.SignIn.RecordRefusal(ctx, from, refused.user, proof, string(refused.verdict))
 		if err == nil && refused.verdict == company.NoGroup {
 			s.noteSuccess(ctx, p, c.Groups.Problem) // the provider works; what it said of groups may not
-			err = s.withdraw(ctx, c)
+			err = s.withdraw(ctx, p.Name, c)
 		}
 		if err != nil {
 			return err
@@ -65,11 +66,14 @@ func (s *Service) recordRefusal(
 }
 
 // withdraw stores that the provider has refused the person of claims, whose passkeys are refused from
-// then on (contract K-9).
-func (s *Service) withdraw(ctx context.Context, c company.Claims) error {
+// then on (contract K-9), and ends what came of assertions.
+func (s *Service) withdraw(ctx context.Context, provider company.Name, c company.Claims) error {
 	found, err := s.ports.Identities.Find(ctx, c.Issuer, c.Subject)
 	if err == nil {
 		err = s.ports.Identities.Confirm(ctx, found.ID, time.Time{}, nil)
+	}
+	if err == nil {
+		err = s.endAsserted(ctx, authorization.FamilyFilter{Provider: string(provider), Subject: c.Subject})
 	}
 	return ignoreNotFound(err)
 }

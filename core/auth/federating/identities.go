@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authorization"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
@@ -157,6 +158,9 @@ func (s *Service) remove(ctx context.Context, i *company.Identity, all []company
 			continue
 		}
 		name = all[k].Name
+		if err := s.endAsserted(ctx, authorization.FamilyFilter{Provider: string(name), Subject: i.Subject}); err != nil {
+			return err
+		}
 		if err := s.replaceGrants(ctx, &all[k], i.UserID, company.Groups{}); err != nil {
 			return err
 		}

@@ -40,15 +40,14 @@ func NewChange( //nolint:revive // what an event says
 }
 
 // NewReplay returns the event of a code or a refresh token that was used again.
-func NewReplay(f *Family, code bool, from netip.Addr) audit.Change {
-	details := f.details(from)
-	details["reason"] = audit.Text("oauth_refresh_token_replay")
+func NewReplay(f *Family, servers []Server, level auth.TrustLevel, code bool, from netip.Addr) audit.Change {
+	reason := "oauth_refresh_token_replay"
 	if code {
-		details["reason"] = audit.Text("oauth_code_replay")
+		reason = "oauth_code_replay"
 	}
-	return audit.Change{
-		Category: audit.SuspiciousActivity, Subject: audit.Subject(f.UserID), Failed: true, Details: details,
-	}
+	replay := NewChange("", f, servers, level, from, reason)
+	replay.Category = audit.SuspiciousActivity
+	return replay
 }
 
 // details returns the details that each event of a grant has.

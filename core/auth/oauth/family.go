@@ -38,7 +38,7 @@ type Family struct {
 
 // The lifetimes of families and codes (contract T-14, T-17), and how many families a person has for one
 // client (contract T-21). The others are why a family ends: it is the oldest of more, a secret of it was
-// used again, or the client or the person has ended it.
+// used again, the client or the person has ended it, or its client or resource was removed.
 const (
 	CodeTTL     = time.Minute
 	FamilyTTL   = 30 * 24 * time.Hour
@@ -46,6 +46,7 @@ const (
 	EndTooMany  = "too_many"
 	EndReplay   = "replay"
 	EndRevoked  = "revoked"
+	EndRemoved  = "removed"
 )
 
 // Active reports whether the family has neither ended nor expired.

@@ -48,8 +48,8 @@ func (c *Client) IsLocal() bool {
 	return !slices.ContainsFunc(c.RedirectURIs, func(uri string) bool { return strings.HasPrefix(uri, "https://") })
 }
 
-// RedirectHost returns the host of a redirect URI, without a port on this computer; for a URI without a
-// host its scheme and a colon.
+// RedirectHost returns the host of a redirect URI, without a port on this computer; for a scheme of an
+// application the scheme, a colon and, if there is one, two slashes and the host.
 func RedirectHost(uri string) string {
 	u, err := url.Parse(uri)
 	switch {
@@ -59,6 +59,8 @@ func RedirectHost(uri string) string {
 		return u.Hostname()
 	case u.Host == "":
 		return u.Scheme + ":"
+	case u.Scheme != "https":
+		return u.Scheme + "://" + strings.ToLower(u.Host)
 	}
 	return strings.ToLower(u.Host)
 }

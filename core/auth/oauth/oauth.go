@@ -25,6 +25,9 @@ const (
 	CodeConsentRequired         fault.Code = "consent_required"
 	CodeUnmetAuthentication     fault.Code = "unmet_authentication_requirements"
 	CodeTemporarilyUnavailable  fault.Code = "temporarily_unavailable"
+
+	// CodeDocumentAway is of the document of a client that cannot be read now. Clients do not get it.
+	CodeDocumentAway fault.Code = "document_away"
 )
 
 // Refuse returns the refusal of a request of a client: fault.Unauthenticated for CodeInvalidClient, and

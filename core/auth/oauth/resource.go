@@ -77,6 +77,9 @@ func ParseResource(given audit.Details) (Resource, error) {
 		Clients: fields.Parsed(&r, "clients", false, maxClients, ParseClientID),
 		Refresh: given["refresh"] != audit.Flag(false),
 	}
+	if len(strings.Join(one.Scopes, " ")) > maxScopeText {
+		r.Note(fields.Invalid("scopes", " must have at most %d characters together: each token has them", maxScopeText))
+	}
 	u, err := url.Parse(one.URL)
 	if _, ok := CanonicalURL(one.URL); !ok || err != nil || !isURLText(one.URL) || u.Scheme != "https" && !isThisComputer(u) {
 		r.Note(fields.Invalid("url", " must be a URL with https, or http on this computer, of at most 2,048 characters, without a "+

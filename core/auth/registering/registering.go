@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/managing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authorization"
+	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/management"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
@@ -23,7 +24,10 @@ type Ports struct {
 	Transactions transaction.Runner
 	Clients      management.Store[oauth.ClientID, oauth.Client]
 	Resources    management.Store[oauth.ResourceName, oauth.Resource]
+	Families     authorization.Families
+	Consents     authorization.Consents
 	Recorder     authority.Recorder
+	Clock        clock.Clock
 	Entropy      secrets.Entropy
 	Gate         authorization.Gate // says whether resources are open; nil where no one asks that
 }
@@ -53,6 +57,9 @@ func NewClients(p Ports) *Clients {
 				wanted.SecretHash = auth.HashSecret(wanted.Secret)
 			}
 			return nil
+		},
+		Removed: func(ctx context.Context, c *oauth.Client) error {
+			return p.end(ctx, authorization.FamilyFilter{Client: c.ID})
 		},
 	}, managing.Ports[oauth.ClientID, oauth.Client]{
 		Transactions: p.Transactions, Store: p.Clients, Recorder: p.Recorder,
@@ -88,10 +95,22 @@ func NewResources(p Ports) *Resources {
 			}
 			return err
 		},
+		Removed: func(ctx context.Context, r *oauth.Resource) error {
+			return p.end(ctx, authorization.FamilyFilter{Resource: r.URL})
+		},
 		State: p.state,
 	}, managing.Ports[oauth.ResourceName, oauth.Resource]{
 		Transactions: p.Transactions, Store: p.Resources, Recorder: p.Recorder,
 	})
+}
+
+// end ends what people have granted, so that it does not come back with an object of the same name.
+func (p Ports) end(ctx context.Context, which authorization.FamilyFilter) error {
+	_, err := p.Families.End(ctx, which, p.Clock.Now(), oauth.EndRemoved)
+	if err == nil {
+		err = p.Consents.Remove(ctx, which)
+	}
+	return err
 }
 
 // state returns whether a resource is open.

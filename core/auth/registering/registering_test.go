@@ -7,6 +7,7 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -15,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/toolserver"
 	"github.com/tollgate-dev/tollgate/ports/authorization"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/management"
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
@@ -28,15 +30,20 @@ func (r *recorder) RecordChanges(_ context.Context, changes ...audit.Change) err
 	return nil
 }
 
+var now = time.Date(2026, time.November, 30, 12, 0, 0, 0, time.UTC)
+
 type fixture struct {
 	ports registering.Ports
 	log   *recorder
 }
 
-func newFixture() *fixture {
-	db, log := fakedb.New(), &recorder{}
+func newFixture() *fixture { return newFixtureOf(fakedb.New()) }
+
+func newFixtureOf(db *fakedb.Database) *fixture {
+	log := &recorder{}
 	return &fixture{registering.Ports{
 		Transactions: db, Clients: fakedb.NewClients(db), Resources: fakedb.NewResources(db), Recorder: log,
+		Families: fakedb.NewFamilies(db), Consents: fakedb.NewConsents(db), Clock: clocktest.NewManual(now),
 		Entropy: &secretstest.Entropy{},
 	}, log}
 }
@@ -161,6 +168,48 @@ func TestState(t *testing.T) {
 		must.Succeed(t, err)
 		if got := one.State.Text("state"); got != want || len(all) != 1 || all[0].State.Text("state") != want {
 			t.Errorf("got %q and %v, want %q", got, all, want)
+		}
+	}
+}
+
+// TestRemoved wants that what people have granted ends with its client or its resource, and does not come back with
+// another one of that name.
+func TestRemoved(t *testing.T) {
+	t.Parallel()
+	const url, user, ide = "https://weather.example.com/mcp", auth.UserID("aaaaaaaa-2222-4333-8444-555555555555"), oauth.ClientID("ide")
+	for name, c := range map[string]struct {
+		client   oauth.ClientID
+		resource string
+		ends     bool
+	}{
+		"of the client and the resource": {ide, url, true},
+		"of another client":              {"other", url, true}, // by the resource
+		"of another resource":            {ide, "https://maps.example.com", true},
+		"of others":                      {"other", "https://maps.example.com", false},
+	} {
+		db := fakedb.New()
+		fx := newFixtureOf(db)
+		must.Succeed(t, fakedb.NewAccounts(db).Create(t.Context(), auth.Account{ID: user, Email: "ada@example.com"}))
+		must.Succeed(t, fx.ports.Families.Add(t.Context(), oauth.Family{
+			ID: "f", UserID: user, Provider: "corp", Client: c.client, Resource: c.resource, CreatedAt: now, ExpiresAt: now.Add(oauth.FamilyTTL),
+		}))
+		must.Succeed(t, fx.ports.Consents.Put(t.Context(), oauth.Consent{
+			UserID: user, Client: c.client, Resource: c.resource, GivenAt: now, ExpiresAt: now.Add(oauth.ConsentTTL),
+		}))
+		clients, resources := registering.NewClients(fx.ports).Objects(), registering.NewResources(fx.ports).Objects()
+		for range 2 { // the second time nothing is there
+			_, _, err := clients.Put(t.Context(), management.Change{Fields: clientFields("none", nil)})
+			must.Succeed(t, err)
+			_, _, err = resources.Put(t.Context(), management.Change{Fields: resourceFields("weather", url)})
+			must.Succeed(t, err)
+			must.Succeed(t, clients.Remove(t.Context(), "ide", management.Change{}))
+			must.Succeed(t, resources.Remove(t.Context(), "weather", management.Change{}))
+		}
+		f, err := fx.ports.Families.Get(t.Context(), "f")
+		must.Succeed(t, err)
+		_, err = fx.ports.Consents.Find(t.Context(), user, c.client, "", c.resource)
+		if f.Active(now) == c.ends || c.ends && f.EndReason != oauth.EndRemoved || fault.Is(err, fault.NotFound) != c.ends {
+			t.Errorf("%s: %+v, the consent: %v", name, f, err)
 		}
 	}
 }

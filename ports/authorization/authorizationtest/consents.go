@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/oauth"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authorization"
 	"github.com/tollgate-dev/tollgate/ports/authstore/authstoretest"
 	"github.com/tollgate-dev/tollgate/ports/authstore/authstoretest/recordtest"
 )
@@ -117,9 +118,25 @@ func removesConsents(t *testing.T, s Stores) {
 	other.Client += "2"
 	putConsents(t, s, consent(0, 1), consent(0, 2), other, consent(1, 1))
 	for range 2 {
-		recordtest.OK(t, s.Consents.Remove(t.Context(), consent(0, 1).UserID, consent(0, 1).Client))
+		recordtest.OK(t, s.Consents.Remove(t.Context(), clientOf(consent(0, 1))))
 		wantConsents(t, s, []oauth.Consent{other, consent(1, 1)}, consent(0, 1), consent(0, 2))
 	}
+	elsewhere := consent(1, 2)
+	elsewhere.Resource += "2"
+	putConsents(t, s, consent(0, 1), elsewhere)
+	recordtest.OK(t, s.Consents.Remove(t.Context(), authorization.FamilyFilter{Resource: elsewhere.Resource}))
+	wantConsents(t, s, []oauth.Consent{consent(0, 1), other, consent(1, 1)}, elsewhere)
+	recordtest.OK(t, s.Consents.Remove(t.Context(), authorization.FamilyFilter{Client: other.Client}))
+	wantConsents(t, s, []oauth.Consent{consent(0, 1), consent(1, 1)}, other)
+	if err := s.Consents.Remove(t.Context(), authorization.FamilyFilter{}); err == nil {
+		t.Error("an empty filter is accepted")
+	}
+	wantConsents(t, s, []oauth.Consent{consent(0, 1), consent(1, 1)})
+}
+
+// clientOf selects the consents of a person for a client.
+func clientOf(c oauth.Consent) authorization.FamilyFilter {
+	return authorization.FamilyFilter{UserID: c.UserID, Client: c.Client}
 }
 
 func deletesExpiredConsents(t *testing.T, s Stores) {
@@ -133,7 +150,7 @@ func deletesExpiredConsents(t *testing.T, s Stores) {
 func consentRollsBack(t *testing.T, s Stores) {
 	putConsents(t, s, consent(0, 1))
 	recordtest.RollBack(t, s.Runner, func(ctx context.Context) error {
-		recordtest.OK(t, s.Consents.Remove(ctx, consent(0, 1).UserID, consent(0, 1).Client))
+		recordtest.OK(t, s.Consents.Remove(ctx, clientOf(consent(0, 1))))
 		return s.Consents.Put(ctx, consent(0, 2))
 	})
 	wantConsents(t, s, []oauth.Consent{consent(0, 1)}, consent(0, 2))
@@ -145,7 +162,7 @@ func consentHeedsCancel(t *testing.T, s Stores) {
 		"Put":  func(ctx context.Context) error { return s.Consents.Put(ctx, consent(0, 2)) },
 		"Find": func(ctx context.Context) error { _, err := findConsent(ctx, s, consent(0, 1)); return err },
 		"Remove": func(ctx context.Context) error {
-			return s.Consents.Remove(ctx, consent(0, 1).UserID, consent(0, 1).Client)
+			return s.Consents.Remove(ctx, clientOf(consent(0, 1)))
 		},
 	})
 	wantConsents(t, s, []oauth.Consent{consent(0, 1)}, consent(0, 2))

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -22,18 +23,25 @@ type document struct {
 	reads   atomic.Int64
 }
 
+// trusted is the authority that this process trusts: a process reads the file of its authorities once.
+var trusted struct {
+	once      sync.Once
+	authority *testcert.Certificate
+}
+
 func startDocument(t *testing.T) *document {
 	t.Helper()
-	authority := testcert.NewAuthority(t)
-	must.Succeed(t, os.WriteFile(authorities, authority.CertPEM, 0o600))
-	t.Cleanup(func() { _ = os.Remove(authorities) }) // it is of no use any more
+	trusted.once.Do(func() {
+		trusted.authority = testcert.NewAuthority(t)
+		must.Succeed(t, os.WriteFile(authorities, trusted.authority.CertPEM, 0o600))
+	})
 	d := new(document)
 	web := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		d.reads.Add(1)
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(*d.content.Load()) // the service has gone
 	}))
-	web.TLS = &tls.Config{Certificates: []tls.Certificate{authority.Issue(t, "localhost").Pair()}, MinVersion: tls.VersionTLS12}
+	web.TLS = &tls.Config{Certificates: []tls.Certificate{trusted.authority.Issue(t, "localhost").Pair()}, MinVersion: tls.VersionTLS12}
 	web.StartTLS()
 	t.Cleanup(web.Close)
 	d.url = strings.Replace(web.URL, "127.0.0.1", "localhost", 1) + "/editor.json"
@@ -50,6 +58,16 @@ func (d *document) set(changes object) {
 	d.content.Store(&all)
 }
 
+// host returns the host of the document.
+func (d *document) host() string {
+	return strings.TrimSuffix(strings.TrimPrefix(d.url, "https://"), "/editor.json")
+}
+
+// admitted returns the settings with which the document counts.
+func (d *document) admitted() []string {
+	return []string{"OAUTH_CLIENT_HOSTS=" + d.host(), "OAUTH_CLIENT_NETWORKS=127.0.0.0/8"}
+}
+
 // TestDocuments checks a client that is known by its document alone: whose documents count, that another document is one to
 // agree to again, and which documents are refused. An instance that starts later has no copy.
 func TestDocuments(t *testing.T) {
@@ -57,8 +75,7 @@ func TestDocuments(t *testing.T) {
 	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		d := startDocument(t)
-		host := strings.TrimSuffix(strings.TrimPrefix(d.url, "https://"), "/editor.json")
-		admitted := []string{"OAUTH_CLIENT_HOSTS=" + host, "OAUTH_CLIENT_NETWORKS=127.0.0.0/8"}
+		host, admitted := d.host(), d.admitted()
 		s := startSite(t, e, admitted...)
 		b := s.newBrowser(t)
 		b.SignIn(ada, fixture.Password)

@@ -67,8 +67,8 @@ func TestCodeFlow(t *testing.T) {
 		if status := s.ask(t, s.Service, got.Access, notesURL); status != http.StatusUnauthorized {
 			t.Errorf("another server answers %d", status)
 		}
-		for _, path := range []string{"/auth/session", "/v0.1/servers?private", admin + "/people", "/sessions"} {
-			if a := apiclient.Call(t, "GET", s.API+path, nil, "Authorization", "Bearer "+got.Access); a.Status != http.StatusUnauthorized && !strings.HasPrefix(path, "/v0.1") {
+		for _, path := range []string{"/auth/session", "/v0.1/servers", "/registries/all/v0.1/servers", admin + "/people", "/sessions"} {
+			if a := apiclient.Call(t, "GET", s.API+path, nil, "Authorization", "Bearer "+got.Access); a.Status != http.StatusUnauthorized {
 				t.Errorf("%s takes a token of another resource: %d %s", path, a.Status, a.Body)
 			}
 		}

@@ -20,13 +20,13 @@ import (
 	"github.com/tollgate-dev/tollgate/test/must"
 )
 
-// newHandler returns what lets a client of the go-sdk sign Ada in as the client editor. Her browser agrees, and passes
-// a step-up where one is needed.
-func (s *site) newHandler(t *testing.T) *auth.AuthorizationCodeHandler {
+// newHandler returns what lets a client of the go-sdk sign Ada in, with a document or else as the client editor. Her
+// browser agrees, and passes a step-up where one is needed.
+func (s *site) newHandler(t *testing.T, d *document) *auth.AuthorizationCodeHandler {
 	t.Helper()
 	b := s.newBrowser(t)
-	h, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
-		PreregisteredClient: &oauthex.ClientCredentials{ClientID: "editor", Issuer: s.origin}, RedirectURL: callback,
+	config := &auth.AuthorizationCodeHandlerConfig{
+		RedirectURL: callback,
 		AuthorizationCodeFetcher: func(_ context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
 			_, query, _ := strings.Cut(args.URL, "?")
 			got := s.agree(b, query)
@@ -35,7 +35,13 @@ func (s *site) newHandler(t *testing.T) *auth.AuthorizationCodeHandler {
 			}
 			return &auth.AuthorizationResult{Code: got.Get("code"), State: got.Get("state"), Iss: got.Get("iss")}, nil
 		},
-	})
+	}
+	if d != nil {
+		config.ClientIDMetadataDocumentConfig = &auth.ClientIDMetadataDocumentConfig{URL: d.url}
+	} else {
+		config.PreregisteredClient = &oauthex.ClientCredentials{ClientID: "editor", Issuer: s.origin}
+	}
+	h, err := auth.NewAuthorizationCodeHandler(config)
 	must.Succeed(t, err)
 	return h
 }
@@ -92,17 +98,18 @@ func toolServer(t *testing.T, issuer string) (address string) {
 	return address
 }
 
-// TestGoSDK runs the unmodified client and server of the go-sdk: the client meets the 401 of a tool server, reads who
+// TestGoSDK runs the unmodified client, known by its document, and server of the go-sdk: the client meets the 401 of a tool server, reads who
 // issues its tokens, signs a person in, and calls a tool with the token. The tool server refuses a token for another
 // one.
 func TestGoSDK(t *testing.T) {
 	t.Parallel()
 	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		s := startSite(t, e)
+		d := startDocument(t)
+		s := startSite(t, e, d.admitted()...)
 		address := toolServer(t, s.origin)
 		s.publish(t, "com.example/sunny", address)
 		s.put(t, "/resources/sunny", object{"url": address, "servers": []string{"com.example/sunny"}, "minTrust": "FULL_TRUST"})
-		session, err := connect(t, address, s.newHandler(t))
+		session, err := connect(t, address, s.newHandler(t, d))
 		must.Succeed(t, err)
 		defer func() { _ = session.Close() }() // the server ends with the test
 		result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "forecast"})
@@ -126,7 +133,7 @@ func TestGoSDKAtThisRegistry(t *testing.T) {
 	t.Parallel()
 	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e, "MCP=on", "REGISTRY_READ=people")
-		session, err := connect(t, s.origin+"/mcp", s.newHandler(t))
+		session, err := connect(t, s.origin+"/mcp", s.newHandler(t, nil))
 		must.Succeed(t, err)
 		defer func() { _ = session.Close() }() // the server ends with the test
 		result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "search_servers", Arguments: object{"query": "weather"}})

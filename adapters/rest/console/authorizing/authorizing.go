@@ -3,6 +3,7 @@
 package authorizing
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -165,6 +166,9 @@ func hintOf(next *authorizing.Next) string {
 // what it said. Otherwise it shows the question again.
 func (p *Pages) decide(v *site.Visit) error {
 	in := visitOf(v)
+	if v.Form.Get(decisionField) != "allow" {
+		return p.leadBack(v) // whatever was agreed to meanwhile
+	}
 	next, err := p.ports.Continue(v.UserContext(), in)
 	if err != nil {
 		return explain(err)
@@ -174,7 +178,7 @@ func (p *Pages) decide(v *site.Visit) error {
 		return renderConsent(v, &next, site.Problems{{Text: "The question was for another person, or has changed. Please read it again."}})
 	}
 	if next.Step == authorizing.Ask {
-		next, err = p.ports.Decide(v.UserContext(), in, v.Form.Get(decisionField) == "allow")
+		next, err = p.ports.Decide(v.UserContext(), in, true)
 	}
 	if err != nil {
 		return explain(err)
@@ -182,8 +186,17 @@ func (p *Pages) decide(v *site.Visit) error {
 	return p.lead(v, &next, true)
 }
 
-// leadBack leads back to the application without access.
+// leadBack leads back to the application without access, which learns whether the person could not verify the
+// sign-in (contract T-11).
 func (p *Pages) leadBack(v *site.Visit) error {
+	unmet := ""
+	if v.Form.Has(unmetField) {
+		next, err := p.ports.Continue(v.UserContext(), visitOf(v))
+		if err != nil {
+			return explain(err)
+		}
+		unmet = next.Unmet
+	}
 	next, err := p.ports.Decide(v.UserContext(), visitOf(v), false)
 	if err != nil {
 		return explain(err)
@@ -191,8 +204,11 @@ func (p *Pages) leadBack(v *site.Visit) error {
 	if next.Step != authorizing.Leave {
 		next.URL = next.Back
 	}
-	return renderReturn(v, next.Client, next.URL)
+	return renderReturn(v, next.Client, cmp.Or(unmet, next.URL))
 }
+
+// unmetField is the field of the form of who cannot reach the level that the application needs.
+const unmetField = "unmet"
 
 // visitOf returns what the browser sends to the page of a request.
 func visitOf(v *site.Visit) authorizing.Visit {
