@@ -3,6 +3,8 @@ package service
 import (
 	"runtime"
 	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 func TestHeapGrowthPercent(t *testing.T) {
@@ -39,8 +41,15 @@ func TestAfterEachCollection(t *testing.T) {
 		default:
 		}
 	})
-	for range 3 {
-		runtime.GC()
-		<-called
+	for range 3 { // a collection may come before the next call is set up
+		await.Until(t, "a call", func() bool {
+			runtime.GC()
+			select {
+			case <-called:
+				return true
+			default:
+				return false
+			}
+		})
 	}
 }
