@@ -2,6 +2,8 @@ package wiring
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	"github.com/sirupsen/logrus"
 	"google.golang.org/grpc"
@@ -36,6 +38,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/tokens"
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/lease"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
@@ -291,4 +294,36 @@ func (a apiParts) probes(parts settings.Parts) []rest.Probe {
 		})
 	}
 	return list
+}
+
+// How long the address of the setup waits for the service to be ready, so that it is among the last
+// lines of the log of a start.
+const (
+	readyChecks   = 50
+	readyInterval = 100 * time.Millisecond
+)
+
+// announceSetup logs the address on which the first account is made, unless there is an account. On
+// a terminal it is also printed by itself.
+func (a apiParts) announceSetup(ctx context.Context, health *rest.Health) {
+	for range readyChecks {
+		if status, _ := health.States(ctx); status != "unavailable" || !a.Waiter.Wait(ctx, readyInterval) {
+			break
+		}
+	}
+	if a.Pages.Announce {
+		a.Waiter.Wait(ctx, time.Second) // for the lines of plugins and rules
+	}
+	link, err := a.People.MakeSetupLink(ctx)
+	switch {
+	case fault.Is(err, fault.Conflict), ctx.Err() != nil:
+		return
+	case err != nil:
+		a.Log.WithError(err).Error("the address of the setup cannot be made; tollgate setup-link prints another one")
+		return
+	}
+	a.Log.WithField("setup", link.URL).Warn("there is no account yet: open the address of the setup to make the first one")
+	if a.Pages.Announce {
+		_, _ = fmt.Fprintf(a.Log.Logger.Out, "\nSet up Tollgate in your browser:\n%s\n", link.URL) // it is in the log
+	}
 }
