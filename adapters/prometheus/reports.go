@@ -150,10 +150,8 @@ func CountLog(log *logrus.Logger, r prometheus.Registerer) {
 	log.AddHook(h)
 }
 
-// Levels implements logrus.Hook.
 func (logHook) Levels() []logrus.Level { return logrus.AllLevels }
 
-// Fire implements logrus.Hook.
 func (h logHook) Fire(e *logrus.Entry) error {
 	h.levels[e.Level].Inc()
 	return nil

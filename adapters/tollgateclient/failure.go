@@ -112,7 +112,6 @@ func (c *Client) unexpectedStatus(status int) error {
 		strings.TrimRight(fmt.Sprintf("%d %s", status, http.StatusText(status)), " "), hint)
 }
 
-// faultKind returns the fault kind of a status.
 func faultKind(status int) fault.Kind {
 	switch status {
 	case http.StatusUnauthorized:

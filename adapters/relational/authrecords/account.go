@@ -99,7 +99,6 @@ func (s *accountStore) List(ctx context.Context, after auth.Email, limit int) ([
 // recoveryHashes are the hashes of recovery codes in a column of bytes, one after the other.
 type recoveryHashes []auth.RecoveryHash
 
-// Value implements driver.Valuer.
 func (h recoveryHashes) Value() (driver.Value, error) {
 	b := make([]byte, 0, len(h)*len(auth.RecoveryHash{}))
 	for _, recovery := range h {

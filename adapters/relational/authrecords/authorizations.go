@@ -143,7 +143,6 @@ func (s *familyStore) Add(ctx context.Context, f oauth.Family) error {
 	})
 }
 
-// Update implements authorization.Families.
 func (s *familyStore) Update(ctx context.Context, id oauth.FamilyID, change func(*oauth.Family) error) error {
 	return s.update(ctx, id, change, "user_id", "session_id", "created_at")
 }
@@ -242,7 +241,6 @@ func (r *secretRow) toSecret() oauth.Secret {
 	}
 }
 
-// Spend implements authorization.Secrets.
 func (s *secretStore) Spend(ctx context.Context, h auth.TokenHash, when time.Time) error {
 	return s.spend(ctx, h, when)
 }
@@ -284,7 +282,6 @@ func (r *consentRow) toConsent() oauth.Consent {
 // hashOf returns the key of a row that long texts identify.
 func hashOf(texts ...string) hash { return sha256.Sum256(fmt.Appendf(nil, "%q", texts)) }
 
-// Put implements authorization.Consents.
 func (s *consentStore) Put(ctx context.Context, c oauth.Consent) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		_, err := tx.NewInsert().Model(newConsentRow(c)).On("CONFLICT (hash) DO UPDATE").
@@ -300,7 +297,6 @@ func (s *consentStore) Find(
 	return s.find(ctx, "hash = ?", hashOf(string(user), string(client), host, resource))
 }
 
-// Remove implements authorization.Consents.
 func (s *consentStore) Remove(ctx context.Context, user auth.UserID, client oauth.ClientID) error {
 	_, err := s.db.Exec(ctx, "DELETE FROM oauth_consents WHERE user_id = ? AND client = ?", string(user), string(client))
 	return err
@@ -335,7 +331,6 @@ func (r *sightingRow) toSighting() oauth.Sighting {
 	return oauth.Sighting{URL: r.URL, Name: r.Name, Problem: r.Problem, At: r.At.Time}
 }
 
-// Note implements authorization.Sightings.
 func (s *sightingStore) Note(ctx context.Context, sighting oauth.Sighting) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		_, err := tx.NewInsert().Model(newSightingRow(sighting)).On("CONFLICT (hash) DO UPDATE").

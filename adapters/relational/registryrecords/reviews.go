@@ -131,7 +131,6 @@ func selectReviews(q *registrystore.ReviewQuery) database.Query {
 	}
 }
 
-// filterReviews returns the condition of the filters of a query.
 func filterReviews(q *registrystore.ReviewQuery) condition {
 	var c condition
 	if q.State != "" {

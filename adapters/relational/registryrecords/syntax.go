@@ -71,7 +71,6 @@ type syntax struct {
 	indexParts func(ctx context.Context, db *database.DB, tx bun.IDB, servers []catalogueRow) error
 }
 
-// syntaxOf returns the syntax for a database.
 func syntaxOf(db *database.DB) *syntax {
 	if db.Kind() == dialect.PG {
 		return &postgresSyntax

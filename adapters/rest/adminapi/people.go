@@ -58,7 +58,6 @@ func (a *API) writeCredentials(action audit.Action, handle handler) fiber.Handle
 	return a.write(change{audit.CredentialChange, action, "person"}, a.operator(adminWrite), handle)
 }
 
-// personResponse is a person.
 type personResponse struct {
 	ID           auth.UserID       `json:"id"`
 	Email        auth.Email        `json:"email"`

@@ -143,7 +143,6 @@ func (a *API) identify(c *fiber.Ctx) (authority.Caller, error) {
 	return who, err
 }
 
-// send sends the answer to a request.
 func (q *request) send(got answer) error {
 	q.Set(fiber.HeaderCacheControl, "no-store")
 	if got.stream != nil {

@@ -114,7 +114,6 @@ var forms = map[allowlist.Client]form{
 	},
 }
 
-// server returns a server in the form.
 func (f form) server(d allowlist.Definition) object {
 	chosen := f.http
 	switch {
@@ -174,7 +173,6 @@ func codexHeaders(property string) part {
 // object is an object whose members keep their order.
 type object []member
 
-// MarshalJSON implements json.Marshaler.
 func (o object) MarshalJSON() ([]byte, error) {
 	text := []byte{'{'}
 	for i, m := range o {
@@ -200,7 +198,6 @@ func encodeYAML(o object) ([]byte, error) {
 	return text, nil
 }
 
-// MarshalYAML implements yaml.Marshaler.
 func (o object) MarshalYAML() (any, error) {
 	node := yaml.Node{Kind: yaml.MappingNode}
 	for _, m := range o {

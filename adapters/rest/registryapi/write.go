@@ -118,12 +118,10 @@ func newCondition(tags responsebody.Condition, ok bool) publishing.Condition {
 	return condition{tags}
 }
 
-// HoldsFor implements publish.Condition.
 func (c condition) HoldsFor(current registry.Record) bool {
 	return c.tags.Holds(responsebody.Hash(appendRecord(nil, &current)))
 }
 
-// HoldsForAll implements publish.Condition.
 func (c condition) HoldsForAll(histories ...history.History) bool {
 	hashes := make([]uint64, len(histories))
 	for i, h := range histories {

@@ -119,7 +119,6 @@ func keepNewest[T any](list []T, most int) []T {
 // replayedHistory implements assess.SignInHistory with the replayed events.
 type replayedHistory struct{ r *Replayer }
 
-// FailedSince implements assess.SignInHistory.
 func (p replayedHistory) FailedSince(_ context.Context, user auth.UserID, t time.Time) (int, error) {
 	n := 0
 	for _, a := range p.r.findPerson(user).attempts {
@@ -130,7 +129,6 @@ func (p replayedHistory) FailedSince(_ context.Context, user auth.UserID, t time
 	return n, nil
 }
 
-// SessionsSince implements assess.SignInHistory.
 func (p replayedHistory) SessionsSince(_ context.Context, user auth.UserID, t time.Time) (int, error) {
 	n := 0
 	for _, at := range p.r.findPerson(user).sessions {
@@ -141,7 +139,6 @@ func (p replayedHistory) SessionsSince(_ context.Context, user auth.UserID, t ti
 	return n, nil
 }
 
-// SignInPlaces implements assess.SignInHistory.
 func (p replayedHistory) SignInPlaces(_ context.Context, user auth.UserID) ([]risk.SignInPlace, error) {
 	stays := slices.Clone(p.r.findPerson(user).stays)
 	slices.Reverse(stays)

@@ -261,7 +261,6 @@ func newDeviceView(d auth.Device, current auth.DeviceID) deviceView {
 	return view
 }
 
-// nameField returns the id of the field for the name of a device.
 func nameField(id auth.DeviceID) string { return "name-" + string(id) }
 
 // evaluations is how many of the last evaluations are searched for those of the sessions.

@@ -64,7 +64,6 @@ func (p *Pages) queue(v *site.Visit, problems site.Problems) error {
 		site.Head{Title: "Reviews", Notice: notices[v.Text("done")], Problems: problems.Only("comment")}, view)
 }
 
-// add adds a page of reviews.
 func (view *queueView) add(found reviewing.Page) {
 	if view.Reviews = found.Reviews; found.NextCursor != "" {
 		view.Next = view.Filter.path(found.NextCursor)
