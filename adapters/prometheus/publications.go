@@ -3,8 +3,6 @@ package prometheus
 import (
 	"context"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
@@ -39,11 +37,8 @@ type Publisher struct {
 
 // NewPublisher returns a publisher whose outcomes are counted.
 func NewPublisher(p *publishing.Publisher, r Registerers) *Publisher {
-	vector := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "tollgate_publications_total",
-		Help: "Requested changes of the registry, by their outcome.",
-	}, []string{"operation", "outcome"})
-	r.Registry.MustRegister(vector)
+	vector := newCounters(r.Registry, "tollgate_publications_total",
+		"Requested changes of the registry, by their outcome.", "operation", "outcome")
 	operations := []string{
 		string(publishing.OpPublish), string(publishing.OpReplace), string(publishing.OpDelete),
 		string(publishing.OpStatus),
@@ -146,11 +141,8 @@ type Prover struct {
 
 // NewProver returns a prover whose outcomes are counted.
 func NewProver(p *delegating.Prover, r Registerers) *Prover {
-	vector := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "tollgate_publisher_proofs_total",
-		Help: "Proofs of publishers, by method and outcome.",
-	}, []string{"method", "outcome"})
-	r.Registry.MustRegister(vector)
+	vector := newCounters(r.Registry, "tollgate_publisher_proofs_total",
+		"Proofs of publishers, by method and outcome.", "method", "outcome")
 	methods := []string{
 		string(publisher.DNS), string(publisher.HTTP), string(publisher.OIDC), string(publisher.GitHubOIDC),
 	}
