@@ -77,11 +77,7 @@ func (p *Pages) addCompanies(v *site.Visit, view *accountView) (err error) {
 	return err
 }
 
-func (p *Pages) unlink(v *site.Visit) error {
-	id, err := pathID[company.IdentityID](v)
-	if err != nil {
-		return err
-	}
+func (p *Pages) unlink(v *site.Visit, id company.IdentityID) error {
 	done, err := p.ports.Companies.Unlink(v.UserContext(), v.Session, rest.Address(v.Ctx), id)
 	if err != nil {
 		return err
@@ -230,10 +226,7 @@ func (p *Pages) activateAnother(v *site.Visit) error {
 	if err := p.ports.Credentials.ActivateAnother(v.UserContext(), v.Session, readCode(v, codeField)); err != nil {
 		return asProblem(err, codeField)
 	}
-	if err := v.RotateCookie(); err != nil {
-		return err
-	}
-	return v.Redirect(authenticatorPath + "?done=another")
+	return v.Done(v.RotateCookie(), authenticatorPath, "another")
 }
 
 func (p *Pages) removeAuthenticator(v *site.Visit) error {
@@ -242,10 +235,7 @@ func (p *Pages) removeAuthenticator(v *site.Visit) error {
 	if err != nil {
 		return asProblem(err, removeCodeField)
 	}
-	if err := v.RotateCookie(); err != nil {
-		return err
-	}
-	return v.Redirect(authenticatorPath + "?done=removed")
+	return v.Done(v.RotateCookie(), authenticatorPath, "removed")
 }
 
 // renewCodes shows new recovery codes, once.
@@ -273,10 +263,7 @@ func (p *Pages) disable(v *site.Visit) error {
 	if err := p.ports.Credentials.Disable(v.UserContext(), v.Session, readCode(v, codeField)); err != nil {
 		return asProblem(err, codeField)
 	}
-	if err := v.RotateCookie(); err != nil {
-		return err
-	}
-	return v.Redirect(authenticatorPath + "?done=disabled")
+	return v.Done(v.RotateCookie(), authenticatorPath, "disabled")
 }
 
 // readCode returns the code in a field of the form, without the spaces that people copy with it.
@@ -295,10 +282,10 @@ func (p *Pages) mountPasskeys(r fiber.Router) {
 		Level: auth.FullTrust, Title: "Add a passkey", Do: p.addPasskey, Show: p.showPasskeys,
 	})
 	p.site.Post(r, passkeysPath+"/:id/name", 2, site.Act{
-		Level: auth.FullTrust, Title: "Rename this passkey", Do: p.renamePasskey,
+		Level: auth.FullTrust, Title: "Rename this passkey", Do: withID(p.renamePasskey),
 	})
 	p.site.Post(r, passkeysPath+"/:id/remove", 2, site.Act{
-		Level: auth.FullTrust, Title: "Remove this passkey", Do: p.removePasskey,
+		Level: auth.FullTrust, Title: "Remove this passkey", Do: withID(p.removePasskey),
 	})
 }
 
@@ -348,28 +335,15 @@ func (p *Pages) addPasskey(v *site.Visit) error {
 	_, err = p.ports.Passkeys.Register(v.UserContext(), v.Session, passkeys.Answer{
 		Party: party, Ceremony: passkeys.CeremonyID(v.Form.Get("ceremony")), Response: []byte(v.Form.Get("credential")),
 	}, v.Form.Get("name"))
-	if err != nil {
-		return err
-	}
-	return v.Redirect(passkeysPath + "?done=passkey")
+	return v.Done(err, passkeysPath, "passkey")
 }
 
-func (p *Pages) renamePasskey(v *site.Visit) error {
-	id, err := pathID[auth.PasskeyID](v)
-	if err != nil {
-		return err
-	}
-	if _, err := p.ports.Passkeys.Rename(v.UserContext(), v.Session, id, v.Form.Get("name")); err != nil {
-		return err
-	}
-	return v.Redirect(passkeysPath + "?done=passkey-name")
+func (p *Pages) renamePasskey(v *site.Visit, id auth.PasskeyID) error {
+	_, err := p.ports.Passkeys.Rename(v.UserContext(), v.Session, id, v.Form.Get("name"))
+	return v.Done(err, passkeysPath, "passkey-name")
 }
 
-func (p *Pages) removePasskey(v *site.Visit) error {
-	id, err := pathID[auth.PasskeyID](v)
-	if err != nil {
-		return err
-	}
+func (p *Pages) removePasskey(v *site.Visit, id auth.PasskeyID) error {
 	removed, err := p.ports.Passkeys.Remove(v.UserContext(), v.Session, id)
 	if err != nil {
 		return err

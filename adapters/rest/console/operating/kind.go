@@ -230,7 +230,7 @@ func (p *Pages) mountKind(r fiber.Router, k kindPages) {
 	}, k.page))
 	up := 1 + strings.Count(one[len(k.path):], "/") // to the list
 	p.site.Post(r, one+"/remove", up, p.act("Remove this "+k.noun, func(ctx context.Context, v *site.Visit) error {
-		return done(v, k.removeObject(ctx, v), k.path, k.removed)
+		return v.Done(k.removeObject(ctx, v), k.path, k.removed)
 	}, nil))
 }
 
@@ -240,12 +240,12 @@ func (k *kindPages) store( //nolint:revive // what a form and its page say
 	ctx context.Context, v *site.Visit, name string, exists bool, page, notice string,
 ) error {
 	if k.put != nil {
-		return done(v, k.put(ctx, v, name, exists), page, notice)
+		return v.Done(k.put(ctx, v, name, exists), page, notice)
 	}
 	stored, err := putObject(ctx, v, k, name, exists)
 	secret := stored.State.Text(k.Kind().Shown)
 	if err != nil || secret == "" {
-		return done(v, err, page, notice)
+		return v.Done(err, page, notice)
 	}
 	of := "the " + k.noun + " " + name
 	return v.ShowOnce(site.Secret{
@@ -359,14 +359,6 @@ type shower func(ctx context.Context, v *site.Visit, problems site.Problems) err
 // open adds the route of a page with forms.
 func (p *Pages) open(r fiber.Router, path string, show shower) {
 	r.Get(path, p.page(func(ctx context.Context, v *site.Visit) error { return show(ctx, v, nil) }))
-}
-
-// done leads to a page with a notice, unless there is an error.
-func done(v *site.Visit, err error, page, notice string) error {
-	if err != nil {
-		return err
-	}
-	return v.Redirect(page + "?done=" + notice)
 }
 
 // newHead returns the head of a page with forms.

@@ -65,13 +65,13 @@ func (p *Pages) addPolicy(ctx context.Context, v *site.Visit) error {
 	if err == nil {
 		_, err = p.ports.Policies.Add(ctx, authority.Operator(), d)
 	}
-	return done(v, err, policiesPath, "policed")
+	return v.Done(err, policiesPath, "policed")
 }
 
 func (p *Pages) removePolicy(ctx context.Context, v *site.Visit) error {
 	err := p.ports.Policies.Remove(ctx, authority.Operator(), key[registry.PolicyID](v, "id"),
 		byHand(func(one *publisher.Policy) string { return one.ManagedBy }))
-	return done(v, err, policiesPath, "policy")
+	return v.Done(err, policiesPath, "policy")
 }
 
 const rulesPath = Path + "/review-rules"
@@ -120,11 +120,11 @@ func (p *Pages) addRule(ctx context.Context, v *site.Visit) error {
 		d.Publisher = string(id)
 	}
 	_, err := p.ports.Reviews.AddRule(ctx, d)
-	return done(v, err, rulesPath, "rule")
+	return v.Done(err, rulesPath, "rule")
 }
 
 func (p *Pages) removeRule(ctx context.Context, v *site.Visit) error {
 	err := p.ports.Reviews.RemoveRule(ctx, key[review.RuleID](v, "id"),
 		byHand(func(r *review.Rule) string { return r.ManagedBy }))
-	return done(v, err, rulesPath, "unruled")
+	return v.Done(err, rulesPath, "unruled")
 }

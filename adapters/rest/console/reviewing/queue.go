@@ -151,10 +151,7 @@ func (p *Pages) decideSelected(v *site.Visit) error {
 	if err != nil {
 		return err
 	}
-	if err := decideEach(v.UserContext(), who, ids, comment, do); err != nil {
-		return err
-	}
-	return v.Redirect(Path + "?done=" + notice)
+	return v.Done(decideEach(v.UserContext(), who, ids, comment, do), Path, notice)
 }
 
 // selected returns the reviews that are selected in a form.
