@@ -76,10 +76,7 @@ func (k kindRoutes) get(q *request) act {
 	key := q.param("name")
 	return func(ctx context.Context) (answer, error) {
 		o, err := k.Get(ctx, key)
-		if err != nil {
-			return answer{}, err
-		}
-		return object(http.StatusOK, k.newResponse(&o)), nil
+		return answerWith(http.StatusOK, o, err, k.newResponse)
 	}
 }
 
@@ -119,10 +116,7 @@ func (a *API) syncMirror(q *request) act {
 			return answer{}, err
 		}
 		m, err := mirrors.Get(ctx, string(name))
-		if err != nil {
-			return answer{}, err
-		}
-		return object(http.StatusAccepted, mirrors.newResponse(&m)), nil
+		return answerWith(http.StatusAccepted, m, err, mirrors.newResponse)
 	}
 }
 

@@ -174,10 +174,7 @@ func (a *API) getPerson(q *request) act {
 
 func (a *API) answerPerson(ctx context.Context, find func(context.Context) (personRecord, error)) (answer, error) {
 	p, err := find(ctx)
-	if err != nil {
-		return answer{}, err
-	}
-	return object(http.StatusOK, newPersonResponse(&p)), nil
+	return answerWith(http.StatusOK, p, err, newPersonResponse)
 }
 
 // linkResponse is a link for a person.

@@ -177,6 +177,14 @@ func object(status int, shape any) answer {
 	return answer{status: status, body: shape, tag: responsebody.Tag(hashOf(shape))}
 }
 
+// answerWith is the answer with an object that a use case has returned, or the error of the use case.
+func answerWith[T, J any](status int, one T, err error, shape func(*T) J) (answer, error) {
+	if err != nil {
+		return answer{}, err
+	}
+	return object(status, shape(&one)), nil
+}
+
 // putObject is the answer to a PUT that made or replaced an object.
 func putObject(created bool, shape any) answer {
 	if created {
