@@ -154,6 +154,13 @@ func posted[R any](path string, body func(run) any) finder {
 	}
 }
 
+// newRemoval returns the command that removes what its first argument, an id, names of a subject of the API.
+func newRemoval(p cli.Process, subject, short, example string) *cobra.Command {
+	return newPlainCommand(p, addManaged(&cobra.Command{
+		Use: "remove ID", Short: short, Example: "  tollgate " + example, Args: cobra.ExactArgs(1),
+	}), removed(subject))
+}
+
 // removed returns the form of a command that removes what its first argument names.
 func removed(subject string) func(run) error {
 	return func(r run) error { return r.send(http.MethodDelete, at(subject, r.args[0]), nil, nil) }
