@@ -7,7 +7,6 @@ import (
 	metrics "github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 
-	"github.com/tollgate-dev/tollgate/adapters/debugapi"
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/memcached"
 	"github.com/tollgate-dev/tollgate/adapters/memory"
@@ -35,18 +34,10 @@ import (
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
-// counterSettings say where hits are counted.
-type counterSettings struct {
-	RateLimit settings.RateLimit
-	Valkey    valkey.Config
-	PerSecond valkey.PerSecondConfig
-	Memcached memcached.Config
-}
-
 // chooseCounters opens memcached if BACKEND_TYPE is memstore, else Valkey if KVSTORE_URL is set,
 // else returns the counters in the process.
 func chooseCounters(
-	ctx context.Context, s counterSettings, m *memory.Counters, log *logrus.Entry,
+	ctx context.Context, s settings.Settings, m *memory.Counters, log *logrus.Entry,
 ) (counter.Chosen, func(), error) {
 	switch {
 	case s.RateLimit.Backend == settings.Memstore:
@@ -105,19 +96,12 @@ func chooseRules(
 	return runtimedir.New(files, log), func() {}, nil
 }
 
-// sinkSettings say where statistics of rate limits are sent.
-type sinkSettings struct {
-	Options    statistics.Options
-	Statsd     statsd.Config
-	Prometheus debugapi.PrometheusConfig
-}
-
 // chooseSink returns nil if the rate limit part does not run, with DISABLE_STATS, or if Prometheus
 // has a listener of its own and there is no metrics daemon.
 func chooseSink(
-	parts settings.Parts, s sinkSettings, k *statistics.Statistics, log *logrus.Entry,
+	parts settings.Parts, s settings.Settings, k *statistics.Statistics, log *logrus.Entry,
 ) (*statsd.Sink, error) {
-	if !parts.RateLimit || s.Options.WithoutRules || s.Prometheus.Enabled && !s.Statsd.ToDaemon() {
+	if !parts.RateLimit || s.Statistics.WithoutRules || s.Prometheus.Enabled && !s.Statsd.ToDaemon() {
 		return nil, nil
 	}
 	return statsd.Open(s.Statsd, k.NewChanges(), log)

@@ -2,6 +2,8 @@ package wiring
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	"github.com/sirupsen/logrus"
 	"google.golang.org/grpc"
@@ -9,7 +11,6 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/debugapi"
 	"github.com/tollgate-dev/tollgate/adapters/decideapi"
 	"github.com/tollgate-dev/tollgate/adapters/lifecycle"
-	"github.com/tollgate-dev/tollgate/adapters/oidc"
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
@@ -27,15 +28,14 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/tokenapi"
 	"github.com/tollgate-dev/tollgate/adapters/statsd"
 	"github.com/tollgate-dev/tollgate/core/access/deciding"
-	"github.com/tollgate-dev/tollgate/core/auth/authorizing"
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/auth/joining"
 	"github.com/tollgate-dev/tollgate/core/auth/learning"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
-	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/tokens"
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/lease"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
@@ -56,10 +56,7 @@ import (
 // rateLimitParts are what the listeners of the rate limit service, for debugging and for Prometheus
 // use.
 type rateLimitParts struct {
-	Service    settings.Service
-	Config     ratelimitapi.Config
-	Debug      debugapi.Config
-	Prometheus debugapi.PrometheusConfig
+	Settings   settings.Settings
 	Bodies     *requestbody.Budget
 	Decider    *decide.Decider
 	Recorded   decide.Func // makes the decisions of calls by Decider
@@ -79,7 +76,7 @@ type rateLimitParts struct {
 
 // apiParts are what the API listener uses.
 type apiParts struct {
-	Config     rest.Config
+	Settings   settings.Settings
 	Bodies     *requestbody.Budget
 	Publishers *registryapi.Publishers
 	Curation   *registryapi.Quarantine
@@ -95,27 +92,20 @@ type apiParts struct {
 	People     *people.Service
 	Companies  *federating.Service
 	Joining    *joining.Service
-	IDTokens   oidc.Config
 	Calls      *deciding.Service
 	Console    *console.Console
-	Pages      settings.Console
 	Admin      *adminapi.API
-	AdminOn    settings.Administration
 	Health     *rest.Health
 	Methods    *methodsapi.API
 	Decisions  *decideapi.API
 	OAuth      *tokenapi.API
-	OAuthOn    authorizing.Config
 	Throttle   throttle.Throttle
 	Clock      clock.Clock
 	Waiter     clock.Waiter
 	Database   *database.DB
 	Counters   counter.Store
-	Limits     decide.Config
-	Publish    publishing.Config
 	Plugins    *pluginhost.Host
 	Retention  *retention.Runner
-	SignIns    signin.Config
 	Gather     *learning.Runner
 	Tokens     *tokens.Reminder
 	Notices    *notices.Notifier
@@ -146,8 +136,8 @@ func newRateLimitService(
 	ctx context.Context, parts settings.Parts, l rateLimitParts,
 ) (*lifecycle.Process, func(), error) {
 	p := lifecycle.New(lifecycle.Config{
-		Ready: logrus.Fields{"environment": l.Service.Environment},
-		Drain: l.Service.ShutdownDrain, Timeout: l.Service.ShutdownTimeout,
+		Ready: logrus.Fields{"environment": l.Settings.Service.Environment},
+		Drain: l.Settings.Service.ShutdownDrain, Timeout: l.Settings.Service.ShutdownTimeout,
 	}, l.Log)
 	prometheus.MeasureLeases(l.Leases.Stats(), l.Metrics)
 	err := l.addDebug(ctx, parts, p)
@@ -170,23 +160,23 @@ func (l rateLimitParts) addDebug(ctx context.Context, parts settings.Parts, p *l
 		shown.Rules, shown.Statistics = l.Rules, l.Statistics
 		shown.Explain, shown.HotKeys = ratelimitapi.NewExplainHandler(l.Decider), ratelimitapi.NewHotKeysHandler(l.Decider)
 	}
-	if err := p.AddListener(debugapi.Open(ctx, l.Debug, shown)); err != nil || !l.Prometheus.Enabled {
+	if err := p.AddListener(debugapi.Open(ctx, l.Settings.Debug, shown)); err != nil || !l.Settings.Prometheus.Enabled {
 		return err
 	}
-	return p.AddListener(debugapi.OpenPrometheus(ctx, l.Prometheus, shown))
+	return p.AddListener(debugapi.OpenPrometheus(ctx, l.Settings.Prometheus, shown))
 }
 
 // addRateLimits adds the listeners of the rate limit service, the reloading of its rules and the
 // sending of its statistics.
 func (l rateLimitParts) addRateLimits(ctx context.Context, p *lifecycle.Process) error {
 	health := ratelimitapi.NewHealth(ratelimitapi.Check{Name: "cache store", Healthy: l.Counters.Healthy},
-		ratelimitapi.ConfigurationCheck(l.Config.Health, l.Rules))
+		ratelimitapi.ConfigurationCheck(l.Settings.RateLimitAPI.Health, l.Rules))
 	p.AddDrain(health.Drain)
 	p.AddWork(func(ctx context.Context) error { return l.Rules.Follow(ctx, l.Source) })
 	if l.Sink != nil {
 		p.AddWork(l.Sink.Run)
 	}
-	return p.AddListener(ratelimitapi.Open(ctx, l.Config, ratelimitapi.Ports{
+	return p.AddListener(ratelimitapi.Open(ctx, l.Settings.RateLimitAPI, ratelimitapi.Ports{
 		Decide: l.Recorded, RecordCall: l.Statistics.RecordCall, Health: health, Bodies: l.Bodies,
 		Metrics: l.Metrics, Log: l.Log, Tracing: ratelimitapi.Tracing(l.Tracing), Register: l.Register,
 	}))
@@ -197,7 +187,7 @@ func (l rateLimitParts) probes(parts settings.Parts) []rest.Probe {
 	if !parts.RateLimit {
 		return nil
 	}
-	return []rest.Probe{{Name: "rules", Check: ratelimitapi.RulesReady(l.Config.Health, l.Rules, l.Source.Expected)}}
+	return []rest.Probe{{Name: "rules", Check: ratelimitapi.RulesReady(l.Settings.RateLimitAPI.Health, l.Rules, l.Source.Expected)}}
 }
 
 // addAPI adds the API listener, which reports the readiness of all parts, and the work that goes on
@@ -218,23 +208,23 @@ func (a apiParts) addAPI(ctx context.Context, parts settings.Parts, probes []res
 		prometheus.WatchCompanies(a.Companies.Up, a.Metrics)
 		prometheus.MeasureDecisions(a.Calls.Age, a.Metrics)
 	}
-	if parts.Auth && parts.Console && a.Pages.On {
+	if parts.Auth && parts.Console && a.Settings.Console.On {
 		p.AddBackground(func(ctx context.Context) { a.announceSetup(ctx, a.Health) })
 	}
-	if parts.Auth && a.SignIns.History.Learns() {
+	if parts.Auth && a.Settings.SignIn.History.Learns() {
 		p.AddBackground(a.Gather.Run)
 	}
-	api, cleanup, err := rest.Open(ctx, a.Config, rest.Ports{
+	api, cleanup, err := rest.Open(ctx, a.Settings.REST, rest.Ports{
 		Parts: a.running(parts), Health: a.Health, Docs: a.Docs, Throttle: a.Throttle, Bodies: a.Bodies,
 		Clock: a.Clock, Log: a.Log, Tracing: rest.Tracing(a.Tracing), Metrics: a.Metrics,
 	})
-	if err == nil && a.IDTokens.PublicURL == "" {
-		console := people.ConsoleURL(site.Address(api.Addr(), a.Config.TLS.Cert != ""))
+	if err == nil && a.Settings.IDTokens.PublicURL == "" {
+		console := people.ConsoleURL(site.Address(api.Addr(), a.Settings.REST.TLS.Cert != ""))
 		a.People.ServeAt(console)
 		a.Companies.ServeAt(console)
 	}
-	if err == nil && parts.Console && a.Pages.On && a.Pages.Announce {
-		p.Announce("console", site.Address(api.Addr(), a.Config.TLS.Cert != ""))
+	if err == nil && parts.Console && a.Settings.Console.On && a.Settings.Console.Announce {
+		p.Announce("console", site.Address(api.Addr(), a.Settings.REST.TLS.Cert != ""))
 	}
 	return p.AddListener(api, cleanup, err)
 }
@@ -248,19 +238,19 @@ func (a apiParts) running(parts settings.Parts) []rest.Part {
 	if parts.Auth {
 		list = append(list, a.Auth)
 	}
-	if parts.Auth && parts.Registry && a.AdminOn.On {
+	if parts.Auth && parts.Registry && a.Settings.Administration.On {
 		list = append(list, a.Admin)
 	}
 	if parts.Auth && parts.Registry {
 		list = append(list, decideapi.NewWeb(a.Decisions, rest.Address))
 	}
-	if parts.Auth && parts.Registry && a.OAuthOn.On {
+	if parts.Auth && parts.Registry && a.Settings.OAuth.On {
 		list = append(list, a.OAuth)
 	}
 	if parts.Methods {
 		list = append(list, a.Methods)
 	}
-	if parts.Console && a.Pages.On {
+	if parts.Console && a.Settings.Console.On {
 		list = append(list, a.Console)
 	}
 	return list
@@ -271,7 +261,7 @@ func (a apiParts) running(parts settings.Parts) []rest.Part {
 func (a apiParts) probes(parts settings.Parts) []rest.Probe {
 	list := []rest.Probe{
 		{Name: "database", Check: a.Database.Ready},
-		{Name: "counters", Check: a.Counters.Ping, Covered: a.Limits.FailureMode.CountsOn()},
+		{Name: "counters", Check: a.Counters.Ping, Covered: a.Settings.Decide.FailureMode.CountsOn()},
 	}
 	if parts.Registry {
 		list = append(list, rest.Probe{Name: "registry_reads", State: a.Registry.ReadState})
@@ -287,8 +277,40 @@ func (a apiParts) probes(parts settings.Parts) []rest.Probe {
 			Name:    plugin.Name,
 			Check:   func(context.Context) error { return a.Plugins.CheckFailed(plugin.Name) },
 			Unused:  func() bool { return a.Plugins.Unused(plugin.Name) },
-			Covered: plugin.Kind == string(pluginclient.Ownership) && a.Publish.Checks != publishing.ChecksEnforce,
+			Covered: plugin.Kind == string(pluginclient.Ownership) && a.Settings.Publishing.Checks != publishing.ChecksEnforce,
 		})
 	}
 	return list
+}
+
+// How long the address of the setup waits for the service to be ready, so that it is among the last
+// lines of the log of a start.
+const (
+	readyChecks   = 50
+	readyInterval = 100 * time.Millisecond
+)
+
+// announceSetup logs the address on which the first account is made, unless there is an account. On
+// a terminal it is also printed by itself.
+func (a apiParts) announceSetup(ctx context.Context, health *rest.Health) {
+	for range readyChecks {
+		if status, _ := health.States(ctx); status != "unavailable" || !a.Waiter.Wait(ctx, readyInterval) {
+			break
+		}
+	}
+	if a.Settings.Console.Announce {
+		a.Waiter.Wait(ctx, time.Second) // for the lines of plugins and rules
+	}
+	link, err := a.People.MakeSetupLink(ctx)
+	switch {
+	case fault.Is(err, fault.Conflict), ctx.Err() != nil:
+		return
+	case err != nil:
+		a.Log.WithError(err).Error("the address of the setup cannot be made; tollgate setup-link prints another one")
+		return
+	}
+	a.Log.WithField("setup", link.URL).Warn("there is no account yet: open the address of the setup to make the first one")
+	if a.Settings.Console.Announce {
+		_, _ = fmt.Fprintf(a.Log.Logger.Out, "\nSet up Tollgate in your browser:\n%s\n", link.URL) // it is in the log
+	}
 }

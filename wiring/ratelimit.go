@@ -33,7 +33,7 @@ var rateLimitSet = wire.NewSet(
 	newDecider, wire.Struct(new(decide.Ports), "Counters", "OverLimit", "Leases", "Clock"),
 	newRecordedDecider, wire.Struct(new(traffic.Sources), "*"),
 	// Counters.
-	chooseCounters, wire.Struct(new(counterSettings), "*"), wire.FieldsOf(new(counter.Chosen), "Deadlines"),
+	chooseCounters, wire.FieldsOf(new(counter.Chosen), "Deadlines"),
 	wire.Struct(new(memory.Ports), "*"), memory.OpenRateLimit, memory.OpenOverLimit, lease.Start,
 	measureCounters, otlp.Open,
 	// Rules.
@@ -41,7 +41,7 @@ var rateLimitSet = wire.NewSet(
 	// Request bodies.
 	requestbody.NewBudget,
 	// Statistics.
-	newStatistics, debugapi.NewStatistics, wire.Struct(new(sinkSettings), "*"), chooseSink,
+	newStatistics, debugapi.NewStatistics, chooseSink,
 )
 
 func newStatistics(r *reload.Rules, d *decide.Decider, o statistics.Options) *statistics.Statistics {

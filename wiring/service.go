@@ -7,7 +7,6 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/clientdocs"
-	"github.com/tollgate-dev/tollgate/adapters/debugapi"
 	"github.com/tollgate-dev/tollgate/adapters/decideapi"
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/iplists"
@@ -317,20 +316,17 @@ var providerSet = wire.NewSet(
 var peopleSet = wire.NewSet(people.New, wire.Struct(new(people.Ports), "*"), inprocess.GranterSet)
 
 // newFacts returns what settings and host settle.
-func newFacts(
-	c settings.Couriers, o oidc.Config, r relational.Config, d debugapi.Config, k authrecords.SecretKey,
-) overview.Facts {
-	return func() fitness.Facts { return findFacts(c, o, r, d, k) }
+func newFacts(s settings.Settings) overview.Facts {
+	return func() fitness.Facts { return findFacts(s) }
 }
 
 // findFacts returns what is known before the service is opened.
-func findFacts(
-	c settings.Couriers, o oidc.Config, r relational.Config, d debugapi.Config, k authrecords.SecretKey,
-) fitness.Facts {
-	mail := c.Email != "" && c.Email != pluginhost.DevelopmentCourier
+func findFacts(s settings.Settings) fitness.Facts {
+	email, sms := s.Couriers.Email, s.Couriers.SMS
+	mail := email != "" && email != pluginhost.DevelopmentCourier
 	return fitness.Facts{
-		Courier: mail || c.SMS != "" && c.SMS != pluginhost.DevelopmentCourier, Mail: mail, PublicURL: o.PublicURL != "",
-		DebugHost: d.Host, RootInDatabase: k == "", Postgres: !r.InFile(), LastBackup: r.LastBackup(),
+		Courier: mail || sms != "" && sms != pluginhost.DevelopmentCourier, Mail: mail, PublicURL: s.IDTokens.PublicURL != "",
+		DebugHost: s.Debug.Host, RootInDatabase: s.Service.SecretKey == "", Postgres: !s.Records.InFile(), LastBackup: s.Records.LastBackup(),
 	}
 }
 

@@ -95,23 +95,9 @@ import (
 
 // injectService builds the service with the parts that run (service.go).
 func injectService(ctx context.Context, s settings.Settings, parts settings.Parts, b registryapi.Build, r *prometheus.Registry, log *logrus.Entry) (*lifecycle.Process, func(), error) {
-	service := s.Service
-	config := s.RateLimitAPI
-	debugapiConfig := s.Debug
-	prometheusConfig := s.Prometheus
-	requestbodyConfig := s.Bodies
-	budget := requestbody.NewBudget(requestbodyConfig)
+	config := s.Bodies
+	budget := requestbody.NewBudget(config)
 	decideConfig := s.Decide
-	rateLimit := s.RateLimit
-	valkeyConfig := s.Valkey
-	perSecondConfig := s.PerSecond
-	memcachedConfig := s.Memcached
-	wiringCounterSettings := counterSettings{
-		RateLimit: rateLimit,
-		Valkey:    valkeyConfig,
-		PerSecond: perSecondConfig,
-		Memcached: memcachedConfig,
-	}
 	clock := _wireClockValue
 	memoryConfig := s.Memory
 	registerer := newRegisterer(r)
@@ -122,7 +108,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Log:     log,
 	}
 	counters := memory.OpenRateLimit(ports)
-	chosen, cleanup, err := chooseCounters(ctx, wiringCounterSettings, counters, log)
+	chosen, cleanup, err := chooseCounters(ctx, s, counters, log)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -160,6 +146,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	trafficConfig := s.Record
+	service := s.Service
 	secretKey := service.SecretKey
 	relationalConfig := s.Records
 	queryHook := otlp.NewQueries(tracing)
@@ -194,6 +181,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
+	rateLimit := s.RateLimit
 	runtimedirConfig := s.RuleFiles
 	xdsConfig := s.RuleServer
 	source, cleanup6, err := chooseRules(rateLimit, runtimedirConfig, xdsConfig, log)
@@ -205,6 +193,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
+	prometheusConfig := s.Prometheus
 	statisticsOptions := s.Statistics
 	statistics := newStatistics(rules, decider, statisticsOptions)
 	debugapiStatistics, err := debugapi.NewStatistics(prometheusConfig, statistics, log)
@@ -217,13 +206,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
-	statsdConfig := s.Statsd
-	wiringSinkSettings := sinkSettings{
-		Options:    statisticsOptions,
-		Statsd:     statsdConfig,
-		Prometheus: prometheusConfig,
-	}
-	sink, err := chooseSink(parts, wiringSinkSettings, statistics, log)
+	sink, err := chooseSink(parts, s, statistics, log)
 	if err != nil {
 		cleanup6()
 		cleanup5()
@@ -234,10 +217,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	wiringRateLimitParts := rateLimitParts{
-		Service:    service,
-		Config:     config,
-		Debug:      debugapiConfig,
-		Prometheus: prometheusConfig,
+		Settings:   s,
 		Bodies:     budget,
 		Decider:    decider,
 		Recorded:   decideFunc,
@@ -251,7 +231,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Tracing:    tracing,
 		Log:        log,
 	}
-	restConfig := s.REST
 	jwtConfig := s.Tokens
 	issuer, cleanup7, err := jwt.Open(ctx, jwtConfig, keyring, clock, log)
 	if err != nil {
@@ -275,6 +254,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	sessions := stores.Sessions
+	valkeyConfig := s.Valkey
 	wiringSessionCacheSettings := sessionCacheSettings{
 		Valkey: valkeyConfig,
 		Memory: memoryConfig,
@@ -1289,7 +1269,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	health := &rest.Health{}
 	instance := newInstance(b, clock)
 	instances := newInstances(db)
-	facts := newFacts(couriers, oidcConfig, relationalConfig, debugapiConfig, secretKey)
+	facts := newFacts(s)
 	overviewSource := overview.Source{
 		Mirrors:      operator,
 		Webhooks:     notifyingOperator,
@@ -1389,7 +1369,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	consoleConsole := newConsole(parts, consolePorts, authPorts, signIn, prometheusPublisher, brand, b, authorizingConfig, authorizingService)
-	settingsConsole := s.Console
 	methods := methodrecords.NewMethods(db)
 	managePorts := manage.Ports{
 		Transactions: runner,
@@ -1426,7 +1405,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Access:       decidingService,
 	}
 	adminapiAPI := adminapi.New(adminapiUseCases)
-	administration := s.Administration
 	methodsapiConfig := s.Methods
 	counter := newUsageCounter(ownStore, clock, decideConfig)
 	methodsapiAPI := methodsapi.New(methodsapiConfig, methods, counter, clock, log)
@@ -1476,7 +1454,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	tokensReminder := tokens.NewReminder(tokensReminderPorts)
 	wiringApiParts := apiParts{
-		Config:     restConfig,
+		Settings:   s,
 		Bodies:     budget,
 		Publishers: registryapiPublishers,
 		Curation:   registryapiQuarantine,
@@ -1492,27 +1470,20 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		People:     peopleService,
 		Companies:  federatingService,
 		Joining:    joiningService,
-		IDTokens:   oidcConfig,
 		Calls:      decidingService,
 		Console:    consoleConsole,
-		Pages:      settingsConsole,
 		Admin:      adminapiAPI,
-		AdminOn:    administration,
 		Health:     health,
 		Methods:    methodsapiAPI,
 		Decisions:  decideapiAPI,
 		OAuth:      tokenapiAPI,
-		OAuthOn:    authorizingConfig,
 		Throttle:   throttle,
 		Clock:      clock,
 		Waiter:     waiter,
 		Database:   db,
 		Counters:   store,
-		Limits:     decideConfig,
-		Publish:    publishingConfig,
 		Plugins:    host,
 		Retention:  retentionRunner,
-		SignIns:    signinConfig,
 		Gather:     learningRunner,
 		Tokens:     tokensReminder,
 		Notices:    notifier,
@@ -1566,23 +1537,9 @@ var (
 
 // injectRateLimit builds the rate limit service alone, without records (ratelimit.go).
 func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Parts, r *prometheus.Registry, log *logrus.Entry) (*lifecycle.Process, func(), error) {
-	service := s.Service
-	config := s.RateLimitAPI
-	debugapiConfig := s.Debug
-	prometheusConfig := s.Prometheus
-	requestbodyConfig := s.Bodies
-	budget := requestbody.NewBudget(requestbodyConfig)
+	config := s.Bodies
+	budget := requestbody.NewBudget(config)
 	decideConfig := s.Decide
-	rateLimit := s.RateLimit
-	valkeyConfig := s.Valkey
-	perSecondConfig := s.PerSecond
-	memcachedConfig := s.Memcached
-	wiringCounterSettings := counterSettings{
-		RateLimit: rateLimit,
-		Valkey:    valkeyConfig,
-		PerSecond: perSecondConfig,
-		Memcached: memcachedConfig,
-	}
 	clock := _wireClockValue
 	memoryConfig := s.Memory
 	registerer := newRegisterer(r)
@@ -1593,7 +1550,7 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 		Log:     log,
 	}
 	counters := memory.OpenRateLimit(ports)
-	chosen, cleanup, err := chooseCounters(ctx, wiringCounterSettings, counters, log)
+	chosen, cleanup, err := chooseCounters(ctx, s, counters, log)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -1630,6 +1587,7 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 		return nil, nil, err
 	}
 	trafficConfig := s.Record
+	service := s.Service
 	secretKey := service.SecretKey
 	rootSecret := secretKeyAlone(secretKey)
 	sources := traffic.Sources{
@@ -1645,6 +1603,7 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 		cleanup()
 		return nil, nil, err
 	}
+	rateLimit := s.RateLimit
 	runtimedirConfig := s.RuleFiles
 	xdsConfig := s.RuleServer
 	source, cleanup5, err := chooseRules(rateLimit, runtimedirConfig, xdsConfig, log)
@@ -1655,6 +1614,7 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 		cleanup()
 		return nil, nil, err
 	}
+	prometheusConfig := s.Prometheus
 	statisticsOptions := s.Statistics
 	statistics := newStatistics(rules, decider, statisticsOptions)
 	debugapiStatistics, err := debugapi.NewStatistics(prometheusConfig, statistics, log)
@@ -1666,13 +1626,7 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 		cleanup()
 		return nil, nil, err
 	}
-	statsdConfig := s.Statsd
-	wiringSinkSettings := sinkSettings{
-		Options:    statisticsOptions,
-		Statsd:     statsdConfig,
-		Prometheus: prometheusConfig,
-	}
-	sink, err := chooseSink(parts, wiringSinkSettings, statistics, log)
+	sink, err := chooseSink(parts, s, statistics, log)
 	if err != nil {
 		cleanup5()
 		cleanup4()
@@ -1682,10 +1636,7 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 		return nil, nil, err
 	}
 	wiringRateLimitParts := rateLimitParts{
-		Service:    service,
-		Config:     config,
-		Debug:      debugapiConfig,
-		Prometheus: prometheusConfig,
+		Settings:   s,
 		Bodies:     budget,
 		Decider:    decider,
 		Recorded:   decideFunc,

@@ -34,8 +34,7 @@ func Open(
 		return injectRateLimit(ctx, s, parts, metrics, log)
 	}
 	if s.Service.Environment == settings.Production {
-		facts := findFacts(s.Couriers, s.IDTokens, s.Records, s.Debug, s.Service.SecretKey)
-		for _, w := range overview.Warnings(facts, time.Now()) {
+		for _, w := range overview.Warnings(findFacts(s), time.Now()) {
 			log.WithField("setting", w.Remedy).Warn(w.Text)
 		}
 	}

@@ -345,7 +345,6 @@ func (m *mappedMetrics) newSeries(metric, help string, names, values []string) (
 	return &mappedSeries{metric: metric, desc: desc, values: values}, nil
 }
 
-// removeSeries removes a series.
 func (m *mappedMetrics) removeSeries(key string, s *mappedSeries) {
 	delete(m.series, key)
 	shared := m.metrics[s.metric]

@@ -117,10 +117,8 @@ type ruleMetric struct {
 	value  float64
 }
 
-// Desc implements prometheus.Metric.
 func (m *ruleMetric) Desc() *prometheus.Desc { return m.desc }
 
-// Write implements prometheus.Metric.
 func (m *ruleMetric) Write(into *dto.Metric) error {
 	into.Label = m.labels
 	into.Counter = &dto.Counter{Value: &m.value}

@@ -90,7 +90,6 @@ func (a *API) answer(ctx context.Context, r *request) (*answer, error) {
 	return a.decide(ctx, &q)
 }
 
-// question returns the question of a request.
 func (a *API) question(ctx context.Context, r *request) deciding.Question {
 	q := deciding.Question{Server: r.server, Address: r.address, From: r.from}
 	q.Caller, q.Refusal = a.identify(ctx, r)

@@ -158,3 +158,17 @@ func (a *Authority) trustAt(l auth.TrustLevel) authority.Trust {
 		Write: trust.Require(l, a.write), Full: trust.Require(l, auth.FullTrust),
 	}
 }
+
+type memberships struct{ people *access.Memberships }
+
+// NewMemberships returns as whom operators know the people who call.
+func NewMemberships(m *access.Memberships) authority.Memberships { return &memberships{m} }
+
+// MembershipOf implements [authority.Memberships].
+func (m *memberships) MembershipOf(ctx context.Context, who registry.Holder) (authority.Membership, error) {
+	if _, ok := who.Service(); ok || who == "" {
+		return authority.Membership{}, fault.New(fault.NotFound, "a service account is no person")
+	}
+	found, err := m.people.Of(ctx, auth.UserID(who))
+	return authority.Membership{Email: string(found.Email), Groups: found.Groups}, err
+}

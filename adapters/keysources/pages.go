@@ -80,7 +80,6 @@ type refusal struct {
 	err    error // the cause, if there is one
 }
 
-// Error returns the reason.
 func (r *refusal) Error() string { return r.reason }
 
 func refuse(d publisher.Domain, format string, args ...any) error {

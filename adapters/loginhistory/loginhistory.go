@@ -101,7 +101,6 @@ type verdictJSON struct {
 // factorsJSON writes the points by the names of the factors, in their order.
 type factorsJSON risk.Factors
 
-// MarshalJSON implements json.Marshaler.
 func (f factorsJSON) MarshalJSON() ([]byte, error) {
 	text := []byte{'{'}
 	for factor, points := range f {

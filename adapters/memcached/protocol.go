@@ -114,7 +114,6 @@ type setCommand struct {
 // maxLife is the longest life of a value that expires.
 const maxLife = 5 * 365 * 24 * time.Hour
 
-// appendSet appends the command.
 func appendSet(out []byte, c setCommand, now time.Time) []byte {
 	var digits [20]byte
 	value := strconv.AppendUint(digits[:0], c.value, 10)

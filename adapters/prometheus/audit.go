@@ -29,20 +29,15 @@ type Audit struct {
 
 // NewAudit registers the metrics of events and returns an Audit.
 func NewAudit(r Registerers) *Audit {
-	stepUps := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "tollgate_step_ups_total",
-		Help: "Steps of step-ups, by outcome.",
-	}, []string{"method", "outcome"})
+	stepUps := newCounters(r.Auth, "tollgate_step_ups_total", "Steps of step-ups, by outcome.", "method", "outcome")
 	a := &Audit{
 		risk: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "tollgate_login_risk_score",
 			Help:    "Risk scores of logins that started a session, 0 to 100.",
 			Buckets: prometheus.LinearBuckets(10, 10, 10),
 		}),
-		sessions: newLabelCounters(r.Auth, prometheus.CounterOpts{
-			Name: "tollgate_sessions_started_total",
-			Help: "Started sessions, by their first trust level.",
-		}, "trust_level", trustLevels()...),
+		sessions: newLabelCounters(r.Auth, "tollgate_sessions_started_total", "Started sessions, by their first trust level.",
+			"trust_level", trustLevels()...),
 		stepUps: newTable(stepUps, stepUpMethods(), stepUpOutcomes()),
 		lockouts: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "tollgate_lockouts_total",
@@ -50,7 +45,7 @@ func NewAudit(r Registerers) *Audit {
 		}),
 	}
 	a.history = newHistoryMetrics(r.Auth)
-	r.Auth.MustRegister(a.risk, stepUps, a.lockouts)
+	r.Auth.MustRegister(a.risk, a.lockouts)
 	return a
 }
 

@@ -19,16 +19,14 @@ type Counters struct {
 
 // NewCounters returns a store whose calls are measured.
 func NewCounters(store counter.Store, r prometheus.Registerer) *Counters {
-	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "tollgate_counter_store_requests_total",
-		Help: "Batches of hits that were sent to the counter store.",
-	}, []string{"operation", "outcome"})
+	requests := newCounters(r, "tollgate_counter_store_requests_total",
+		"Batches of hits that were sent to the counter store.", "operation", "outcome")
 	times := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "tollgate_counter_store_request_duration_seconds",
 		Help:    "Duration of a batch of hits in the counter store.",
 		Buckets: []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1},
 	}, []string{"operation"})
-	r.MustRegister(requests, times)
+	r.MustRegister(times)
 	c := &Counters{store, map[string]callMetrics{}}
 	for _, operation := range counter.Operations() {
 		c.operations[operation] = callMetrics{
@@ -70,10 +68,33 @@ func (c callMetrics) recordCall(ctx context.Context, began time.Time, err error)
 // labelCounters contains a counter for each value of a fixed set. Other values are not counted.
 type labelCounters map[string]prometheus.Counter
 
-// newLabelCounters registers a counter with one label and the given values.
-func newLabelCounters(r prometheus.Registerer, o prometheus.CounterOpts, label string, values ...string) labelCounters {
-	vector := prometheus.NewCounterVec(o, []string{label})
+// newCounters registers a counter with labels.
+func newCounters(r prometheus.Registerer, name, help string, labels ...string) *prometheus.CounterVec {
+	vector := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	r.MustRegister(vector)
+	return vector
+}
+
+// newGauge registers a gauge.
+func newGauge(r prometheus.Registerer, name, help string) prometheus.Gauge {
+	return newGauges(r, name, help).WithLabelValues()
+}
+
+// newGauges registers a gauge with labels.
+func newGauges(r prometheus.Registerer, name, help string, labels ...string) *prometheus.GaugeVec {
+	vector := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+	r.MustRegister(vector)
+	return vector
+}
+
+// newGaugeFunc registers a gauge whose value is read when it is shown.
+func newGaugeFunc(r prometheus.Registerer, name, help string, value func() float64) {
+	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
+}
+
+// newLabelCounters registers a counter with one label and the given values.
+func newLabelCounters(r prometheus.Registerer, name, help, label string, values ...string) labelCounters {
+	vector := newCounters(r, name, help, label)
 	c := make(labelCounters, len(values))
 	for _, v := range values {
 		c[v] = vector.WithLabelValues(v)

@@ -35,11 +35,9 @@ type decided struct {
 
 // NewDecisions registers the counter of decisions.
 func NewDecisions(r prometheus.Registerer) *Decisions {
-	d := &Decisions{counted: map[decided]prometheus.Counter{}, servers: map[string]bool{}, vector: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "tollgate_decide_total",
-		Help: "Decisions about calls of servers. Those of the mode observe are what a rule would have done that was passed over.",
-	}, []string{"server", "effect", "reason", "mode"})}
-	r.MustRegister(d.vector)
+	d := &Decisions{counted: map[decided]prometheus.Counter{}, servers: map[string]bool{}, vector: newCounters(r, "tollgate_decide_total",
+		"Decisions about calls of servers. Those of the mode observe are what a rule would have done that was passed over.",
+		"server", "effect", "reason", "mode")}
 	d.counter(decided{otherServer, access.Deny, access.NotListed, access.Enforce})
 	for _, effect := range []access.Effect{access.Deny, access.Allow} { // as DECIDE_AWAY says
 		d.counter(decided{otherServer, effect, access.Away, access.Enforce})
@@ -49,13 +47,12 @@ func NewDecisions(r prometheus.Registerer) *Decisions {
 
 // MeasureDecisions registers the age of what decides.
 func MeasureDecisions(age func() (time.Duration, bool, error), r prometheus.Registerer) {
-	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "tollgate_decide_snapshot_age_seconds",
-		Help: "How old rules and listings are by which calls are decided; before the first read, the time since the start.",
-	}, func() float64 {
-		d, _, _ := age()
-		return d.Seconds()
-	}))
+	newGaugeFunc(r, "tollgate_decide_snapshot_age_seconds",
+		"How old rules and listings are by which calls are decided; before the first read, the time since the start.",
+		func() float64 {
+			d, _, _ := age()
+			return d.Seconds()
+		})
 }
 
 // Count counts a decision, and what a rule would have done that was passed over. It is a

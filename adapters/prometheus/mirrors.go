@@ -24,27 +24,16 @@ type mirrors struct {
 const readSucceeded = "succeeded"
 
 func newMirrors(r prometheus.Registerer) *mirrors {
-	m := &mirrors{
+	return &mirrors{
 		shown: make(map[mirror.Name]bool),
-		lastSuccess: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "tollgate_mirror_last_success_timestamp_seconds",
-			Help: "When the last read of another registry that succeeded began, as Unix time; 0 before the first.",
-		}, []string{"mirror"}),
-		servers: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "tollgate_mirror_servers",
-			Help: "Servers that a mirror has, as of its last success.",
-		}, []string{"mirror"}),
-		failing: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "tollgate_mirror_failing",
-			Help: "1 if the last read of another registry failed, on whichever instance, else 0.",
-		}, []string{"mirror"}),
-		reads: newLabelCounters(r, prometheus.CounterOpts{
-			Name: "tollgate_mirror_reads_total",
-			Help: "Reads of other registries by this instance, by outcome.",
-		}, "outcome", readSucceeded, failed),
+		lastSuccess: newGauges(r, "tollgate_mirror_last_success_timestamp_seconds",
+			"When the last read of another registry that succeeded began, as Unix time; 0 before the first.", "mirror"),
+		servers: newGauges(r, "tollgate_mirror_servers", "Servers that a mirror has, as of its last success.", "mirror"),
+		failing: newGauges(r, "tollgate_mirror_failing",
+			"1 if the last read of another registry failed, on whichever instance, else 0.", "mirror"),
+		reads: newLabelCounters(r, "tollgate_mirror_reads_total", "Reads of other registries by this instance, by outcome.",
+			"outcome", readSucceeded, failed),
 	}
-	r.MustRegister(m.lastSuccess, m.servers, m.failing)
-	return m
 }
 
 // report counts an event of the reads of other registries.

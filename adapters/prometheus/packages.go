@@ -30,11 +30,8 @@ type Ownership struct {
 // NewOwnership returns a checker whose results are counted by registry type: types, and those that
 // plugins check.
 func NewOwnership(c ownership.Checker, types []string, r prometheus.Registerer) *Ownership {
-	o := &Ownership{c, types, prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "tollgate_package_checks_total",
-		Help: "Checks whether a package names the server that lists it, by outcome.",
-	}, []string{"registry_type", "outcome"})}
-	r.MustRegister(o.checks)
+	o := &Ownership{c, types, newCounters(r, "tollgate_package_checks_total",
+		"Checks whether a package names the server that lists it, by outcome.", "registry_type", "outcome")}
 	newTable(o.checks, append(slices.Clone(types), otherType),
 		[]string{packageOwned, packageRefused, packageUnsupported, unavailable, failed})
 	return o

@@ -55,35 +55,20 @@ func NewReports(r Registerers) *Reports {
 	for _, kind := range retention.Kinds() {
 		kinds = append(kinds, string(kind))
 	}
-	v := &Reports{
-		notices: newLabelCounters(r.Auth, prometheus.CounterOpts{
-			Name: "tollgate_notices_total",
-			Help: "Notices to people about their accounts, by outcome.",
-		}, "outcome", noticeSent, noticeWithheld, failed, noticeDropped),
-		removed: newLabelCounters(r.All, prometheus.CounterOpts{
-			Name: "tollgate_records_removed_total",
-			Help: "Old records that were removed, by kind.",
-		}, "kind", kinds...),
-		deliveries: newLabelCounters(r.Registry, prometheus.CounterOpts{
-			Name: "tollgate_webhook_attempts_total",
-			Help: "Attempts to deliver an event to a webhook, by outcome.",
-		}, "outcome", deliveryDone, failed, deliveryDead),
-		eventsPending: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "tollgate_webhook_events_pending",
-			Help: "Events that wait for their delivery to a webhook, of all instances.",
-		}),
-		eventsDead: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "tollgate_webhook_events_dead",
-			Help: "Events whose delivery to a webhook was given up, of all instances.",
-		}),
-		reviewsPending: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "tollgate_reviews_pending",
-			Help: "Documents that wait for review, of all instances.",
-		}),
+	return &Reports{
+		notices: newLabelCounters(r.Auth, "tollgate_notices_total", "Notices to people about their accounts, by outcome.",
+			"outcome", noticeSent, noticeWithheld, failed, noticeDropped),
+		removed: newLabelCounters(r.All, "tollgate_records_removed_total", "Old records that were removed, by kind.", "kind", kinds...),
+		deliveries: newLabelCounters(r.Registry, "tollgate_webhook_attempts_total",
+			"Attempts to deliver an event to a webhook, by outcome.", "outcome", deliveryDone, failed, deliveryDead),
+		eventsPending: newGauge(r.Registry, "tollgate_webhook_events_pending",
+			"Events that wait for their delivery to a webhook, of all instances."),
+		eventsDead: newGauge(r.Registry, "tollgate_webhook_events_dead",
+			"Events whose delivery to a webhook was given up, of all instances."),
+		reviewsPending: newGauge(r.Registry, "tollgate_reviews_pending",
+			"Documents that wait for review, of all instances."),
 		mirrors: newMirrors(r.Registry),
 	}
-	r.Registry.MustRegister(v.eventsPending, v.eventsDead, v.reviewsPending)
-	return v
 }
 
 // Report implements [report.Reporter].
@@ -125,10 +110,7 @@ func deliveryOutcome(s event.State) string {
 
 // WatchNotices registers a gauge of the length of the queue of n, which may be nil.
 func WatchNotices(n *notices.Notifier, r prometheus.Registerer) {
-	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "tollgate_notices_queued",
-		Help: "Notices that wait to be sent.",
-	}, func() float64 { return float64(n.QueueLength()) }))
+	newGaugeFunc(r, "tollgate_notices_queued", "Notices that wait to be sent.", func() float64 { return float64(n.QueueLength()) })
 }
 
 // logHook counts log lines.
@@ -138,11 +120,7 @@ type logHook struct {
 
 // CountLog counts the lines that log writes from now on, by level.
 func CountLog(log *logrus.Logger, r prometheus.Registerer) {
-	counts := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "tollgate_log_entries_total",
-		Help: "Lines that were logged.",
-	}, []string{"level"})
-	r.MustRegister(counts)
+	counts := newCounters(r, "tollgate_log_entries_total", "Lines that were logged.", "level")
 	h := logHook{map[logrus.Level]prometheus.Counter{}}
 	for _, level := range logrus.AllLevels {
 		h.levels[level] = counts.WithLabelValues(level.String())
@@ -150,10 +128,8 @@ func CountLog(log *logrus.Logger, r prometheus.Registerer) {
 	log.AddHook(h)
 }
 
-// Levels implements logrus.Hook.
 func (logHook) Levels() []logrus.Level { return logrus.AllLevels }
 
-// Fire implements logrus.Hook.
 func (h logHook) Fire(e *logrus.Entry) error {
 	h.levels[e.Level].Inc()
 	return nil
@@ -166,10 +142,9 @@ func MeasureLeases(s *lease.Stats, r prometheus.Registerer) {
 			return float64(value())
 		})
 	}
+	newGaugeFunc(r, "tollgate_counter_lease_keys", "Hot keys on whose counters this instance has a lease.",
+		func() float64 { return float64(s.Keys.Load()) })
 	r.MustRegister(
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "tollgate_counter_lease_keys", Help: "Hot keys on whose counters this instance has a lease.",
-		}, func() float64 { return float64(s.Keys.Load()) }),
 		counter("tollgate_counter_lease_decisions_total",
 			"Decisions about hot keys that needed no call to the counter store, counted twice a second.", s.Hits.Load),
 		counter("tollgate_counter_lease_hits_taken_total", "Hits that were taken from the counter store as shares.",

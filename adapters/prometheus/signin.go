@@ -39,16 +39,11 @@ type SignIn struct {
 func NewSignIn(s *signin.Service, r Registerers) *SignIn {
 	return &SignIn{
 		Service: s,
-		logins: newLabelCounters(r.Auth, prometheus.CounterOpts{
-			Name: "tollgate_logins_total",
-			Help: "Steps of logins, by outcome.",
-		}, "outcome", loginSucceeded, loginMFARequired, string(auth.CodeInvalidCredentials),
-			string(auth.CodeInvalidMFA),
-			string(auth.CodeAccountLocked), unavailable, failed),
-		refreshes: newLabelCounters(r.Auth, prometheus.CounterOpts{
-			Name: "tollgate_token_refreshes_total",
-			Help: "Refreshes of tokens, by outcome.",
-		}, "outcome", refreshed, refreshReplayed, refreshExpired, refreshInvalid, unavailable, failed),
+		logins: newLabelCounters(r.Auth, "tollgate_logins_total", "Steps of logins, by outcome.",
+			"outcome", loginSucceeded, loginMFARequired, string(auth.CodeInvalidCredentials),
+			string(auth.CodeInvalidMFA), string(auth.CodeAccountLocked), unavailable, failed),
+		refreshes: newLabelCounters(r.Auth, "tollgate_token_refreshes_total", "Refreshes of tokens, by outcome.",
+			"outcome", refreshed, refreshReplayed, refreshExpired, refreshInvalid, unavailable, failed),
 	}
 }
 
@@ -151,10 +146,8 @@ type SessionCache struct {
 
 // NewSessionCache returns a cache whose hits and misses are counted.
 func NewSessionCache(c sessioncache.Cache, r prometheus.Registerer) *SessionCache {
-	checks := newLabelCounters(r, prometheus.CounterOpts{
-		Name: "tollgate_session_checks_total",
-		Help: "Checks of the session of an access token, by where the session was read.",
-	}, "source", "copy", "records")
+	checks := newLabelCounters(r, "tollgate_session_checks_total",
+		"Checks of the session of an access token, by where the session was read.", "source", "copy", "records")
 	return &SessionCache{Cache: c, copies: checks["copy"], records: checks["records"]}
 }
 
@@ -177,11 +170,7 @@ type Throttle struct {
 
 // NewThrottle returns a throttle whose refusals are counted.
 func NewThrottle(t throttle.Throttle, r prometheus.Registerer) *Throttle {
-	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "tollgate_throttled_total",
-		Help: "Tries that a limit of the API itself refused.",
-	}, []string{"scope"})
-	r.MustRegister(refused)
+	refused := newCounters(r, "tollgate_throttled_total", "Tries that a limit of the API itself refused.", "scope")
 	counted := &Throttle{Throttle: t, refused: map[throttle.Scope]prometheus.Counter{}}
 	for _, scope := range []throttle.Scope{
 		throttle.AuthAddress, throttle.APIAddress, throttle.RegistryAddress, throttle.LargeBodies, throttle.StepUpUser,
@@ -225,10 +214,9 @@ func newHistoryMetrics(r prometheus.Registerer) historyMetrics {
 			Help:    "Score of the history minus score of the points of a login, -100 to 100.",
 			Buckets: prometheus.LinearBuckets(-100, 20, 11),
 		}),
-		silent: newLabelCounters(r, prometheus.CounterOpts{
-			Name: "tollgate_login_history_silent_total",
-			Help: "Logins that started a session and have no score of the history, by reason.",
-		}, "reason", assessment.SilentInstallation, assessment.SilentPerson, assessment.SilentUnread),
+		silent: newLabelCounters(r, "tollgate_login_history_silent_total",
+			"Logins that started a session and have no score of the history, by reason.",
+			"reason", assessment.SilentInstallation, assessment.SilentPerson, assessment.SilentUnread),
 	}
 	r.MustRegister(scores, m.difference)
 	return m

@@ -38,7 +38,6 @@ func newDocumentSource(public publicdial.Config) *documentSource {
 	return s
 }
 
-// Read implements recordsource.Documents.
 func (s *documentSource) Read(ctx context.Context, r recordsource.DocumentRequest) ([]byte, error) {
 	c := s.public
 	if r.Chosen {

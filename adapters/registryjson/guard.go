@@ -85,7 +85,6 @@ func newTransport() *http.Transport {
 	}
 }
 
-// RoundTrip implements http.RoundTripper.
 func (g *redirectGuard) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Response != nil { // http.Client sets it for redirects only
 		return g.redirected.RoundTrip(r) //nolint:wrapcheck // a RoundTripper returns the error of its transport

@@ -252,7 +252,6 @@ type pageReader struct {
 	left, limit int64
 }
 
-// Read implements io.Reader.
 func (p *pageReader) Read(b []byte) (int, error) {
 	if int64(len(b)) > p.left+1 {
 		b = b[:p.left+1]
@@ -274,7 +273,6 @@ type mirrorList struct {
 	next    int    // the position in the order of the records
 }
 
-// Next implements recordsource.List.
 func (l *mirrorList) Next(ctx context.Context) (recordsource.Server, error) {
 	order := l.records.order
 	if l.next >= len(order) {
@@ -315,7 +313,6 @@ func tooManyError(n int) error {
 		recordsource.MaxServerRecords, recordsource.MaxServerBytes, n)
 }
 
-// entry returns a record.
 func (l *mirrorList) entry(record int) (recordsource.Entry, error) {
 	origin := fmt.Sprintf("%s, record %d", l.origin, record+1)
 	text, err := l.records.text(record)
@@ -345,11 +342,8 @@ func shorten(err error) error {
 	return errors.New(text)
 }
 
-// Rewind implements recordsource.List.
 func (l *mirrorList) Rewind() { l.next = 0 }
 
-// Records implements recordsource.List.
 func (l *mirrorList) Records() int { return l.records.count() }
 
-// Close implements recordsource.List.
 func (l *mirrorList) Close() error { return l.records.close() }

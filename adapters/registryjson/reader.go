@@ -43,7 +43,6 @@ func (e startError) Error() string {
 	return fmt.Sprintf("is not a JSON object or array: it begins with %q", byte(e))
 }
 
-// newRecordReader returns a reader of the records in r.
 func newRecordReader(r io.Reader) *recordReader { return &recordReader{in: newSplitter(r)} }
 
 // nextRecord returns the bytes of the next record, which are valid until the next call, or io.EOF.

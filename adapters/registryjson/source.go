@@ -145,7 +145,6 @@ func (s *Source) Next(ctx context.Context) (recordsource.Entry, error) {
 	}
 }
 
-// openNextPart opens the next part.
 func (s *Source) openNextPart(ctx context.Context) error {
 	p := s.parts[0]
 	s.parts = s.parts[1:]

@@ -122,7 +122,6 @@ func protocolMessage(e *fiber.Error) string {
 	}
 }
 
-// setRetryAfter sets Retry-After.
 func setRetryAfter(c *fiber.Ctx, d time.Duration) {
 	c.Set(fiber.HeaderRetryAfter, strconv.Itoa(RetrySeconds(d)))
 }

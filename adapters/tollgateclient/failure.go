@@ -112,27 +112,20 @@ func (c *Client) unexpectedStatus(status int) error {
 		strings.TrimRight(fmt.Sprintf("%d %s", status, http.StatusText(status)), " "), hint)
 }
 
-// faultKind returns the fault kind of a status.
+// faultKinds are the kinds of faults by their status.
+var faultKinds = map[int]fault.Kind{
+	http.StatusUnauthorized: fault.Unauthenticated, http.StatusForbidden: fault.Forbidden, http.StatusNotFound: fault.NotFound,
+	http.StatusConflict: fault.Conflict, http.StatusPreconditionFailed: fault.Stale, http.StatusTooManyRequests: fault.Exhausted,
+	http.StatusNotImplemented: fault.Unsupported, http.StatusBadGateway: fault.Unavailable,
+	http.StatusServiceUnavailable: fault.Unavailable, http.StatusGatewayTimeout: fault.Unavailable,
+}
+
 func faultKind(status int) fault.Kind {
-	switch status {
-	case http.StatusUnauthorized:
-		return fault.Unauthenticated
-	case http.StatusForbidden:
-		return fault.Forbidden
-	case http.StatusNotFound:
-		return fault.NotFound
-	case http.StatusConflict:
-		return fault.Conflict
-	case http.StatusPreconditionFailed:
-		return fault.Stale
-	case http.StatusTooManyRequests:
-		return fault.Exhausted
-	case http.StatusNotImplemented:
-		return fault.Unsupported
-	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return fault.Unavailable
-	}
-	if status >= http.StatusBadRequest && status < http.StatusInternalServerError {
+	kind, known := faultKinds[status]
+	switch {
+	case known:
+		return kind
+	case status >= http.StatusBadRequest && status < http.StatusInternalServerError:
 		return fault.Invalid
 	}
 	return fault.Internal

@@ -85,7 +85,6 @@ type clusterNodes struct {
 	byID   map[string]*node
 }
 
-// findNode returns the node of a key.
 func (m *managedClient) findNode(key string) *node {
 	c := m.cluster.Load()
 	if c == nil {

@@ -119,14 +119,10 @@ type person struct {
 	credentials []library.Credential
 }
 
-// WebAuthnID implements library.User.
 func (p person) WebAuthnID() []byte { return p.handle }
 
-// WebAuthnName implements library.User.
 func (person) WebAuthnName() string { return "" }
 
-// WebAuthnDisplayName implements library.User.
 func (person) WebAuthnDisplayName() string { return "" }
 
-// WebAuthnCredentials implements library.User.
 func (p person) WebAuthnCredentials() []library.Credential { return p.credentials }

@@ -219,7 +219,6 @@ type reloadingCredentials struct {
 	config TLSConfig
 }
 
-// ClientHandshake implements credentials.TransportCredentials.
 func (f reloadingCredentials) ClientHandshake(
 	ctx context.Context, authority string, conn net.Conn,
 ) (net.Conn, credentials.AuthInfo, error) {
@@ -231,7 +230,6 @@ func (f reloadingCredentials) ClientHandshake(
 	return credentials.NewTLS(loaded).ClientHandshake(ctx, authority, conn)
 }
 
-// Clone implements credentials.TransportCredentials.
 func (f reloadingCredentials) Clone() credentials.TransportCredentials {
 	return reloadingCredentials{TransportCredentials: f.TransportCredentials.Clone(), config: f.config}
 }

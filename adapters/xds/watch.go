@@ -180,7 +180,6 @@ type setDigest struct {
 	sum   uint64
 }
 
-// digestSet returns the digest of a set.
 func (w *watchState) digestSet(resources []*anypb.Any) setDigest {
 	d := setDigest{known: true, count: len(resources)}
 	var h maphash.Hash

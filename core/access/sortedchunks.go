@@ -86,7 +86,6 @@ func merge[V any](before, changes []entry[V]) []entry[V] {
 
 func compareKey[V any](e entry[V], key string) int { return strings.Compare(e.key, key) }
 
-// get returns the value of a key.
 func (o ordered[V]) get(key string) (value V, found bool) {
 	if i := chunkOf(o.chunks, key); i < len(o.chunks) {
 		if at, ok := slices.BinarySearchFunc(o.chunks[i], key, compareKey); ok {

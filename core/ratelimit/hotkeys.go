@@ -161,7 +161,6 @@ func (k *HotKeys) Count(h KeyHits, b *HotKeyBudget) {
 	t.keys[i].add(h, t.minute%hotMinutes)
 }
 
-// add adds hits of a minute.
 func (k *hotKey) add(h KeyHits, minute int64) {
 	k.hits[minute] += h.Hits * h.Weight
 	if h.Refused {

@@ -80,7 +80,6 @@ func (f feed) listVersions(ctx context.Context, id string) ([]string, error) {
 	return list.Versions, nil
 }
 
-// fetchReadme returns the readme of a version.
 func (f feed) fetchReadme(ctx context.Context, id, version string) (string, error) {
 	address := strings.NewReplacer("{lower_id}", id, "{lower_version}", version).Replace(f.readme)
 	body, err := f.base.Get(ctx, address, registryclient.Options{})

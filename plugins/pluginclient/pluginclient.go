@@ -10,17 +10,22 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/plugins/sdk/handshake"
 	pluginv1 "github.com/tollgate-dev/tollgate/plugins/sdk/proto/tollgate/plugin/v1"
 	"github.com/tollgate-dev/tollgate/ports/courier"
+	"github.com/tollgate-dev/tollgate/ports/ownership"
 )
 
 // maxVersion is the size limit, in bytes, of the version in a description.
@@ -199,4 +204,142 @@ func printablePrefix(s string, n int) string {
 		}
 		return r
 	}, s)
+}
+
+// Deliver sends m with the courier plugin at conn, whose description is d. It returns the errors of
+// [courier.Courier].
+func Deliver(ctx context.Context, conn grpc.ClientConnInterface, d Description, m courier.Message) error {
+	if err := m.Validate(); err != nil {
+		return err
+	}
+	if !slices.Contains(d.Channels, m.Channel) {
+		return unsupportedChannel(m.Channel)
+	}
+	_, err := pluginv1.NewCourierClient(conn).Deliver(ctx, deliverRequest(m))
+	if err == nil {
+		return nil
+	}
+	if status.Code(err) == codes.Unimplemented {
+		return unsupportedChannel(m.Channel)
+	}
+	return DeliveryFailed(shortenError(err, m.Code, m.Link, m.Recipient))
+}
+
+// DeliveryFailed returns the fault for a message that was not delivered. Only the log shows the
+// cause.
+func DeliveryFailed(cause error) *fault.Error {
+	return fault.Wrap(fault.Unavailable, "the message could not be delivered, try again later", cause).
+		WithCode(courier.CodeDeliveryFailed)
+}
+
+func unsupportedChannel(channel courier.Channel) error {
+	return fault.Newf(fault.Unsupported, "the courier plugin does not support the channel %q",
+		printablePrefix(string(channel), handshake.MaxRegistryType)).WithCode(courier.CodeUnsupportedChannel)
+}
+
+func deliverRequest(m courier.Message) *pluginv1.DeliverRequest {
+	request := &pluginv1.DeliverRequest{Recipient: m.Recipient}
+	switch m.Channel {
+	case courier.Email:
+		request.Channel = pluginv1.Channel_CHANNEL_EMAIL
+	case courier.SMS:
+		request.Channel = pluginv1.Channel_CHANNEL_SMS
+	}
+	if m.Kind == courier.Notice {
+		request.Content = &pluginv1.DeliverRequest_Notice{Notice: &pluginv1.Notice{
+			Subject: m.Subject, Text: m.Text, Link: m.Link,
+		}}
+		return request
+	}
+	request.Content = &pluginv1.DeliverRequest_OneTimeCode{OneTimeCode: &pluginv1.OneTimeCode{
+		Code: m.Code, ExpiresAt: timestamppb.New(m.ExpiresAt),
+	}}
+	return request
+}
+
+// maxRefusal is the size limit, in bytes, of the refusal that a publisher reads.
+const maxRefusal = 500
+
+// maxRetryDelay is the longest delay that a plugin may request.
+const maxRetryDelay = 24 * time.Hour
+
+// CheckOwnership checks c with the ownership plugin at conn, whose description is d. It returns the
+// errors of [ownership.Checker].
+func CheckOwnership(ctx context.Context, conn grpc.ClientConnInterface, d Description, c ownership.Claim) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	if !slices.Contains(d.RegistryTypes, c.RegistryType) {
+		return UnsupportedType(c.RegistryType, d.RegistryTypes)
+	}
+	answer, err := pluginv1.NewOwnershipClient(conn).Check(ctx, &pluginv1.CheckRequest{
+		ServerName: c.ServerName, RegistryType: c.RegistryType, RegistryBaseUrl: c.RegistryBaseURL,
+		Identifier: c.Identifier, Version: c.Version, FileSha256: c.FileSHA256,
+	})
+	if status.Code(err) == codes.Unimplemented {
+		return UnsupportedType(c.RegistryType, nil)
+	}
+	if err != nil {
+		failed := CheckFailed(shortenError(err)).After(retryDelay(err))
+		if host := registryHost(err); host != "" {
+			failed.Message = "registry host " + host + " could not be reached, or gave no usable response"
+		}
+		return failed
+	}
+	switch verdict := answer.GetVerdict().(type) {
+	case *pluginv1.CheckResponse_Owned:
+		return nil
+	case *pluginv1.CheckResponse_Refused:
+		return notOwned(verdict.Refused.GetSentence())
+	}
+	return CheckFailed(errors.New("the plugin returned neither owned nor refused"))
+}
+
+// retryDelay returns the delay before the next try that the plugin requested, at most
+// [maxRetryDelay], or 0 if it requested no delay.
+func retryDelay(err error) time.Duration {
+	for _, detail := range status.Convert(err).Details() {
+		if info, ok := detail.(*errdetails.RetryInfo); ok {
+			return min(max(info.GetRetryDelay().AsDuration(), 0), maxRetryDelay)
+		}
+	}
+	return 0
+}
+
+// maxHost is the greatest length of the name of a host with its port.
+const maxHost = 253 + len(":65535")
+
+// registryHost returns the host that the plugin could not use; empty if it named none.
+func registryHost(err error) string {
+	for _, detail := range status.Convert(err).Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetReason() == handshake.ReasonRegistryHost {
+			return printablePrefix(info.GetDomain(), maxHost)
+		}
+	}
+	return ""
+}
+
+// CheckFailed returns the fault for a check that reached no result. Only the log shows the cause.
+func CheckFailed(cause error) *fault.Error {
+	return fault.Wrap(fault.Unavailable, "its check failed or took too long", cause).WithCode(ownership.CodeCheckFailed)
+}
+
+// UnsupportedType returns the fault for a registry type that no plugin supports. The message lists
+// the supported types (contract R-56).
+func UnsupportedType(named string, known []string) *fault.Error {
+	named = printablePrefix(named, handshake.MaxRegistryType)
+	if len(known) == 0 {
+		return fault.Newf(fault.Unsupported, "packages of registry type %q cannot be checked, and no type can", named).
+			WithCode(ownership.CodeUnsupportedType)
+	}
+	return fault.Newf(fault.Unsupported, "packages of registry type %q cannot be checked, only those of %s", named,
+		strings.Join(known, ", ")).WithCode(ownership.CodeUnsupportedType)
+}
+
+func notOwned(sentence string) error {
+	sentence = printablePrefix(sentence, maxRefusal)
+	if strings.TrimSpace(sentence) == "" {
+		sentence = "the package does not claim the server"
+	}
+	return fault.New(fault.Invalid, sentence).WithCode(ownership.CodeNotOwned)
 }

@@ -54,7 +54,6 @@ func variables() []Variable {
 	return list
 }
 
-// addVariables adds the variables of a group and of the groups in it.
 func addVariables(group reflect.StructField, into map[string]Variable) {
 	part, readBy := group.Tag.Get("part"), group.Tag.Get("readBy")
 	for f := range fields(group.Type) {

@@ -113,16 +113,12 @@ func decisionOf(ctx context.Context) *decision {
 	return d
 }
 
-// Deadline implements context.Context.
 func (d *decision) Deadline() (time.Time, bool) { return d.shared.at, true }
 
-// Done implements context.Context.
 func (d *decision) Done() <-chan struct{} { return d.shared.done }
 
-// Err implements context.Context.
 func (d *decision) Err() error { return d.shared.Err() }
 
-// Value implements context.Context.
 func (d *decision) Value(key any) any {
 	if key == (decisionKey{}) {
 		return d
@@ -144,13 +140,10 @@ func newShared(now time.Time, timeout time.Duration) *shared {
 	return c
 }
 
-// Deadline implements context.Context.
 func (c *shared) Deadline() (time.Time, bool) { return c.at, true }
 
-// Done implements context.Context.
 func (c *shared) Done() <-chan struct{} { return c.done }
 
-// Err implements context.Context.
 func (c *shared) Err() error {
 	select {
 	case <-c.done:

@@ -125,7 +125,6 @@ func (c *boundedConn) setBusy() {
 	}
 }
 
-// Read implements net.Conn.
 func (c *boundedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 {

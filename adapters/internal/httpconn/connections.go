@@ -155,7 +155,6 @@ type trackedConn struct {
 	sending   deadline
 }
 
-// Read implements net.Conn.
 func (c *trackedConn) Read(p []byte) (int, error) {
 	if err := c.beginReceiving(); err != nil {
 		return 0, err
@@ -180,7 +179,6 @@ func (c *trackedConn) beginReceiving() error {
 	return c.receiving.begin(timeout, c.Conn.SetReadDeadline)
 }
 
-// Write implements net.Conn.
 func (c *trackedConn) Write(p []byte) (int, error) {
 	if err := c.sending.begin(c.owner.Timeouts.Response, c.Conn.SetWriteDeadline); err != nil {
 		return 0, err
@@ -203,7 +201,6 @@ func (c *trackedConn) setState(state fasthttp.ConnState) {
 	SetState(c.Conn, state)
 }
 
-// Close implements net.Conn.
 func (c *trackedConn) Close() error {
 	c.owner.removeConn(c)
 	if c.lingers.Load() {
@@ -241,7 +238,6 @@ func (c *secureConn) Handshake() error {
 	return c.tls.HandshakeContext(context.Background())
 }
 
-// ConnectionState returns the state of the TLS connection.
 func (c *secureConn) ConnectionState() tls.ConnectionState { return c.tls.ConnectionState() }
 
 // headerEnd finds the end of the first request header in what a connection reads.

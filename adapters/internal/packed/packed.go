@@ -82,7 +82,6 @@ func (w *Writer) Close() (*Pack, error) {
 // pieces is a Writer as the destination of its compressor.
 type pieces Writer
 
-// Write implements io.Writer.
 func (w *pieces) Write(b []byte) (int, error) {
 	for rest := b; len(rest) > 0; {
 		last := len(w.pack.pieces) - 1

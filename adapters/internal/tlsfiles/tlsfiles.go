@@ -190,7 +190,6 @@ func (f *follower) currentConfig() *tls.Config {
 	return fresh
 }
 
-// statesOf returns the states of files.
 func statesOf(paths []string) []files.State {
 	found := make([]files.State, len(paths))
 	for i, path := range paths {

@@ -192,7 +192,6 @@ func (l *AuditLog) Page(
 	})
 }
 
-// readPage reads the events of one page.
 func (l *AuditLog) readPage(ctx context.Context, db bun.IDB, q authstore.AuditQuery) ([]audit.Event, error) {
 	return l.scanEvents(ctx, l.selectPage(db, q))
 }

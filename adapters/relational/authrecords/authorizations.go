@@ -145,7 +145,6 @@ func (s *familyStore) Add(ctx context.Context, f oauth.Family) error {
 	})
 }
 
-// Update implements authorization.Families.
 func (s *familyStore) Update(ctx context.Context, id oauth.FamilyID, change func(*oauth.Family) error) error {
 	return s.update(ctx, id, change, "user_id", "session_id", "created_at")
 }
@@ -244,7 +243,6 @@ func (r *secretRow) toSecret() oauth.Secret {
 	}
 }
 
-// Spend implements authorization.Secrets.
 func (s *secretStore) Spend(ctx context.Context, h auth.TokenHash, when time.Time) error {
 	return s.spend(ctx, h, when)
 }
@@ -286,7 +284,6 @@ func (r *consentRow) toConsent() oauth.Consent {
 // hashOf returns the key of a row that long texts identify.
 func hashOf(texts ...string) hash { return sha256.Sum256(fmt.Appendf(nil, "%q", texts)) }
 
-// Put implements authorization.Consents.
 func (s *consentStore) Put(ctx context.Context, c oauth.Consent) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		_, err := tx.NewInsert().Model(newConsentRow(c)).On("CONFLICT (hash) DO UPDATE").
@@ -302,7 +299,6 @@ func (s *consentStore) Find(
 	return s.find(ctx, "hash = ?", hashOf(string(user), string(client), host, resource))
 }
 
-// Remove implements authorization.Consents.
 func (s *consentStore) Remove(ctx context.Context, which authorization.FamilyFilter) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		q := tx.NewDelete().Model((*consentRow)(nil))
@@ -347,7 +343,6 @@ func (r *sightingRow) toSighting() oauth.Sighting {
 	return oauth.Sighting{URL: r.URL, Name: r.Name, Problem: r.Problem, At: r.At.Time}
 }
 
-// Note implements authorization.Sightings.
 func (s *sightingStore) Note(ctx context.Context, sighting oauth.Sighting) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		_, err := tx.NewInsert().Model(newSightingRow(sighting)).On("CONFLICT (hash) DO UPDATE").

@@ -138,7 +138,6 @@ func (s *directory) findPart(ctx context.Context, part string) ([]auth.UserID, e
 	return append([]auth.UserID{}, found...), err
 }
 
-// Count implements authstore.Directory.
 func (s *directory) Count(ctx context.Context, most int) (n int, err error) {
 	count := database.Query{
 		Text: "SELECT count(*) FROM (SELECT 1 AS one FROM accounts LIMIT CAST(? AS bigint)) AS counted", Args: []any{most},

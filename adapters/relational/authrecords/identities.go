@@ -67,24 +67,20 @@ func splitNames(text string) (names []string) {
 	return names
 }
 
-// Add implements authstore.Identities.
 func (s *identityStore) Add(ctx context.Context, i company.Identity) error {
 	return s.insertNew(ctx, i, "this identity is linked to an account already")
 }
 
-// Find implements authstore.Identities.
 func (s *identityStore) Find(ctx context.Context, issuer, subject string) (company.Identity, error) {
 	return s.find(ctx, "issuer = ? AND subject = ?", issuer, subject)
 }
 
-// Of implements authstore.Identities.
 func (s *identityStore) Of(ctx context.Context, user auth.UserID) ([]company.Identity, error) {
 	return s.readList(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.Where("user_id = ?", user).Order("linked_at", "id")
 	})
 }
 
-// Use implements authstore.Identities.
 func (s *identityStore) Use(
 	ctx context.Context, id company.IdentityID, email auth.Email, m company.Membership, at time.Time,
 ) error {
@@ -95,7 +91,6 @@ func (s *identityStore) Use(
 	return err
 }
 
-// Confirm implements authstore.Identities.
 func (s *identityStore) Confirm(
 	ctx context.Context, id company.IdentityID, at time.Time, m *company.Membership,
 ) error {
@@ -147,16 +142,13 @@ func (r *loginRow) toLogin() company.Login {
 	}
 }
 
-// Add implements authstore.Logins.
 func (s *loginStore) Add(ctx context.Context, l company.Login) error { return s.insert(ctx, l) }
 
-// Bind implements authstore.Logins.
 func (s *loginStore) Bind(ctx context.Context, id company.LoginID, session auth.SessionID) error {
 	return changeOne(ctx, s.db, noSuchRecord("login"),
 		"UPDATE company_logins SET session_id = ? WHERE id = ? AND session_id IS NULL", string(session), string(id))
 }
 
-// Find implements authstore.Logins.
 func (s *loginStore) Find(ctx context.Context, q authstore.LoginQuery) ([]company.Login, error) {
 	return s.readList(ctx, func(find *bun.SelectQuery) *bun.SelectQuery {
 		find = find.ExcludeColumn().Join("JOIN sessions AS s ON s.id = l.session_id").
@@ -182,7 +174,6 @@ func (s *loginStore) Find(ctx context.Context, q authstore.LoginQuery) ([]compan
 	})
 }
 
-// Renew implements authstore.Logins.
 func (s *loginStore) Renew(ctx context.Context, l company.Login, from time.Time) error {
 	return changeOne(ctx, s.db, fault.New(fault.Conflict, "the login was checked by another instance"),
 		"UPDATE company_logins SET refresh = ?, answered_at = ?, recheck_at = ? WHERE id = ? AND recheck_at = ?",

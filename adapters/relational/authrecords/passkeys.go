@@ -64,30 +64,25 @@ func (r *passkeyRow) toPasskey() auth.Passkey {
 	return p
 }
 
-// Add implements authstore.Passkeys.
 func (s *passkeyStore) Add(ctx context.Context, p auth.Passkey) error {
 	return s.insertNew(ctx, p, "this passkey is registered already")
 }
 
-// Find implements authstore.Passkeys.
 func (s *passkeyStore) Find(ctx context.Context, id auth.CredentialID) (auth.Passkey, error) {
 	return s.find(ctx, "credential_id = ?", []byte(id))
 }
 
-// Of implements authstore.Passkeys.
 func (s *passkeyStore) Of(ctx context.Context, user auth.UserID) ([]auth.Passkey, error) {
 	return s.readList(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.Where("user_id = ?", user).Order("created_at", "id")
 	})
 }
 
-// Update implements authstore.Passkeys.
 func (s *passkeyStore) Update(ctx context.Context, id auth.PasskeyID, change func(*auth.Passkey) error) error {
 	return s.update(ctx, id, change, "user_id", "credential_id", "public_key", "transports", "aaguid",
 		"backup_eligible", "created_at")
 }
 
-// Remove implements authstore.Passkeys.
 func (s *passkeyStore) Remove(ctx context.Context, user auth.UserID, id auth.PasskeyID) error {
 	return changeOne(ctx, s.db, noSuchRecord("passkey"), "DELETE FROM passkeys WHERE user_id = ? AND id = ?",
 		string(user), string(id))
@@ -106,7 +101,6 @@ type authenticatorJSON struct {
 	Session  auth.SessionID `json:"enrolledIn"`
 }
 
-// Value implements driver.Valuer.
 func (all authenticators) Value() (driver.Value, error) {
 	if len(all) == 0 {
 		return "", nil
@@ -122,7 +116,6 @@ func (all authenticators) Value() (driver.Value, error) {
 	return string(text), err
 }
 
-// Scan implements sql.Scanner.
 func (all *authenticators) Scan(src any) error {
 	var text []byte
 	switch s := src.(type) {

@@ -18,7 +18,6 @@ import (
 // providerStore stores the providers of company sign-in. It implements [authstore.Providers].
 type providerStore struct{ db *database.DB }
 
-// List implements authstore.Providers.
 func (s *providerStore) List(ctx context.Context) ([]company.Provider, error) {
 	find := database.Query{Text: `SELECT settings, secret, managed_by, created_at, succeeded_at, problem, problem_at
 		FROM company_providers ORDER BY name`, Fixed: true}
@@ -43,7 +42,6 @@ func (s *providerStore) List(ctx context.Context) ([]company.Provider, error) {
 	})
 }
 
-// Save implements authstore.Providers.
 func (s *providerStore) Save(ctx context.Context, p company.Provider) error {
 	settings, err := json.Marshal(p.Fields())
 	if err != nil {
@@ -65,12 +63,10 @@ func (s *providerStore) Save(ctx context.Context, p company.Provider) error {
 	})
 }
 
-// Remove implements authstore.Providers.
 func (s *providerStore) Remove(ctx context.Context, name company.Name) error {
 	return changeOne(ctx, s.db, noSuchRecord("provider"), "DELETE FROM company_providers WHERE name = ?", string(name))
 }
 
-// Note implements authstore.Providers.
 func (s *providerStore) Note(ctx context.Context, name company.Name, c company.Condition) error {
 	_, err := s.db.Exec(ctx, "UPDATE company_providers SET succeeded_at = ?, problem = ?, problem_at = ? WHERE name = ?",
 		database.NewInstant(c.SucceededAt), c.Problem, database.NewInstant(c.ProblemAt), string(name))

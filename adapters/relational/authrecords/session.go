@@ -245,7 +245,6 @@ func (r *refreshTokenRow) toRefreshToken() auth.RefreshToken {
 	}
 }
 
-// Spend implements authstore.RefreshTokens.
 func (s *refreshTokenStore) Spend(ctx context.Context, h auth.TokenHash, when time.Time) error {
 	return s.spend(ctx, h, when)
 }

@@ -204,7 +204,6 @@ func noSuchRecord(noun string) error {
 // address is an IP address in a text column. No address is an empty text.
 type address struct{ netip.Addr }
 
-// Value implements driver.Valuer.
 func (a address) Value() (driver.Value, error) {
 	if !a.IsValid() {
 		return "", nil
@@ -212,7 +211,6 @@ func (a address) Value() (driver.Value, error) {
 	return a.String(), nil
 }
 
-// Scan implements sql.Scanner.
 func (a *address) Scan(src any) error {
 	text, err := textOf(src)
 	if err != nil || text == "" {
@@ -228,10 +226,8 @@ func (a *address) Scan(src any) error {
 // level is the name of a trust level in a text column. No level is an empty text.
 type level struct{ auth.TrustLevel }
 
-// Value implements driver.Valuer.
 func (l level) Value() (driver.Value, error) { return l.String(), nil }
 
-// Scan implements sql.Scanner.
 func (l *level) Scan(src any) error {
 	text, err := textOf(src)
 	if err != nil || text == "" {
@@ -259,10 +255,8 @@ func textOf(src any) (string, error) {
 // hash is the hash of a token in a column of bytes.
 type hash auth.TokenHash
 
-// Value implements driver.Valuer.
 func (h hash) Value() (driver.Value, error) { return h[:], nil }
 
-// Scan implements sql.Scanner.
 func (h *hash) Scan(src any) error {
 	b, ok := src.([]byte)
 	if !ok || len(b) != len(h) {

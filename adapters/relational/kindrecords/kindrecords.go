@@ -64,12 +64,10 @@ func New[K ~string, T any](db *database.DB, table string, f Form[K, T]) manageme
 	return &store[K, T]{db, table, f}
 }
 
-// List implements management.Store.
 func (s *store[K, T]) List(ctx context.Context, after K, limit int) ([]T, error) {
 	return s.find(ctx, "name > ? ORDER BY name LIMIT ?", string(after), limit)
 }
 
-// Get implements management.Store.
 func (s *store[K, T]) Get(ctx context.Context, key K) (one T, err error) {
 	found, err := s.find(ctx, "name = ?", string(key))
 	if err != nil || len(found) == 0 {
@@ -101,13 +99,11 @@ func (s *store[K, T]) find(ctx context.Context, condition string, args ...any) (
 	})
 }
 
-// Count implements management.Store.
 func (s *store[K, T]) Count(ctx context.Context) (n int, err error) {
 	err = s.db.ScanRow(ctx, database.Query{Text: "SELECT count(*) FROM " + s.table, Fixed: true}, &n)
 	return n, err
 }
 
-// Save implements management.Store.
 func (s *store[K, T]) Save(ctx context.Context, one T) error {
 	settings, err := json.Marshal(s.form.Fields(&one))
 	if err != nil {
@@ -120,7 +116,6 @@ func (s *store[K, T]) Save(ctx context.Context, one T) error {
 	return err
 }
 
-// Remove implements management.Store.
 func (s *store[K, T]) Remove(ctx context.Context, key K) error {
 	s.db.NoteChange(ctx)
 	return database.MustChange(s.db.Exec(ctx, "DELETE FROM "+s.table+" WHERE name = ?", string(key)))

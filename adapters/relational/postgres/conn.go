@@ -87,7 +87,6 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return made, nil
 }
 
-// Driver implements driver.Connector.
 func (c *connector) Driver() driver.Driver { return pgdriver.NewDriver() }
 
 func openConn(ctx context.Context, config *pgdriver.Config) (*pgdriver.Conn, error) {
@@ -165,7 +164,6 @@ func (c *conn) checkError(err error) error {
 	return err
 }
 
-// ResetSession implements driver.SessionResetter.
 func (c *conn) ResetSession(ctx context.Context) error {
 	if c.breaker != nil && !c.breaker.Trusts(c.made, c.answered) {
 		c.closeNow()
@@ -184,7 +182,6 @@ func (c *conn) IsValid() bool {
 	return true
 }
 
-// ExecContext implements driver.ExecerContext.
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	w := c.watchContext(ctx)
 	defer w.stopWatching()
@@ -192,7 +189,6 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 	return result, c.checkError(err)
 }
 
-// QueryContext implements driver.QueryerContext.
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	w := c.watchContext(ctx)
 	found, err := c.Conn.QueryContext(ctx, query, args)
@@ -207,7 +203,6 @@ func (c *conn) watchRows(w watch, found driver.Rows, err error) (driver.Rows, er
 	return &rows{found, c, w}, nil
 }
 
-// PrepareContext implements driver.ConnPrepareContext.
 func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
 	w := c.watchContext(ctx)
 	defer w.stopWatching()
@@ -218,7 +213,6 @@ func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, e
 	return &stmt{made.(preparedStatement), c}, nil //nolint:errcheck // the driver's statements implement it
 }
 
-// BeginTx implements driver.ConnBeginTx.
 func (c *conn) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx, error) {
 	w := c.watchContext(ctx)
 	begun, err := c.Conn.BeginTx(ctx, options)
@@ -237,10 +231,8 @@ type rows struct {
 	watch watch
 }
 
-// Next implements driver.Rows.
 func (r *rows) Next(into []driver.Value) error { return r.conn.checkError(r.Rows.Next(into)) }
 
-// Close implements driver.Rows.
 func (r *rows) Close() error {
 	defer r.watch.stopWatching()
 	return r.conn.checkError(r.Rows.Close())
@@ -265,7 +257,6 @@ type stmt struct {
 // that is gone.
 func (*stmt) Close() error { return nil }
 
-// ExecContext implements driver.StmtExecContext.
 func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
 	if !s.conn.Conn.IsValid() {
 		return nil, driver.ErrBadConn
@@ -276,7 +267,6 @@ func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (drive
 	return result, s.conn.checkError(err)
 }
 
-// QueryContext implements driver.StmtQueryContext.
 func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
 	if !s.conn.Conn.IsValid() {
 		return nil, driver.ErrBadConn
@@ -295,7 +285,6 @@ type tx struct {
 	ctx   context.Context //nolint:containedctx // driver.Tx has methods without one
 }
 
-// Commit implements driver.Tx.
 func (t *tx) Commit() error {
 	t.conn.watched = false
 	t.watch.stopWatching()
@@ -312,7 +301,6 @@ func (t *tx) Commit() error {
 	return err
 }
 
-// Rollback implements driver.Tx.
 func (t *tx) Rollback() error {
 	t.conn.watched = false
 	defer t.watch.stopWatching()

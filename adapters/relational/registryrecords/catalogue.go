@@ -58,7 +58,6 @@ func (s catalogueStore) Index(ctx context.Context, most int) (more bool, err err
 	return more, err
 }
 
-// Progress implements registrystore.Catalogue.
 func (s catalogueStore) Progress(ctx context.Context) (p registrystore.Progress, err error) {
 	waiting := database.Query{Text: "SELECT count(*) FROM catalogue_backlog", Fixed: true}
 	if err := s.db.ScanRow(ctx, waiting, &p.Waiting); err != nil || p.Waiting == 0 {
@@ -355,7 +354,6 @@ func (s catalogueStore) currentSize(ctx context.Context) (int64, error) {
 	return now.servers, err
 }
 
-// CountVersions implements registrystore.Catalogue.
 func (s catalogueStore) CountVersions(ctx context.Context, most int) (n int, err error) {
 	count := database.Query{
 		Text: "SELECT count(*) FROM (SELECT 1 AS one FROM versions LIMIT CAST(? AS bigint)) AS counted", Args: []any{most},

@@ -22,7 +22,6 @@ type listingStore struct{ *Servers }
 
 var _ accessstore.Servers = listingStore{}
 
-// Changed implements accessstore.Servers.
 func (s listingStore) Changed(ctx context.Context, after string) (c accessstore.Changes, err error) {
 	err = s.Snapshot(ctx, func(ctx context.Context) error {
 		var where, place string
@@ -57,7 +56,6 @@ func (s listingStore) changedNames(ctx context.Context, after string, limit int)
 	}, database.ScanText[string])
 }
 
-// Named implements accessstore.Servers.
 func (s listingStore) Named(ctx context.Context, names []string) ([]access.Listing, error) {
 	if len(names) == 0 {
 		return nil, ctx.Err()
@@ -85,7 +83,6 @@ func (s listingStore) Named(ctx context.Context, names []string) ([]access.Listi
 // listingsAtOnce is how many servers are in a page.
 const listingsAtOnce = 5000
 
-// Page implements accessstore.Servers.
 func (s listingStore) Page(ctx context.Context, after string) (page []access.Listing, next string, err error) {
 	var last sql.NullString
 	find := database.Query{

@@ -65,7 +65,6 @@ func rangesAfter(q registrystore.Query) []registry.NameRange {
 	return q.Names[first:]
 }
 
-// rangeBatches yields the ranges in batches.
 func rangeBatches(all []registry.NameRange) func(yield func([]registry.NameRange) bool) {
 	return func(yield func([]registry.NameRange) bool) {
 		for _, size := range []int{1, fewRanges} {

@@ -2,6 +2,7 @@ package registryrecords
 
 import (
 	"context"
+	"database/sql"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,7 +71,6 @@ type syntax struct {
 	indexParts func(ctx context.Context, db *database.DB, tx bun.IDB, servers []catalogueRow) error
 }
 
-// syntaxOf returns the syntax for a database.
 func syntaxOf(db *database.DB) *syntax {
 	if db.Kind() == dialect.PG {
 		return &postgresSyntax
@@ -163,4 +163,179 @@ func (x *syntax) updatedRows(after any, limit int) condition {
 			after, limit,
 		},
 	})
+}
+
+// sqliteSyntax is the syntax of SQLite. The plus sign in updatedAfter keeps SQLite from using the
+// index of updates.
+var sqliteSyntax = syntax{
+	plansByText:     true,
+	lockServer:      "INSERT INTO servers (name) VALUES (?0) ON CONFLICT (name) DO NOTHING",
+	activeLatest:    "v.is_latest = 1 AND v.status IS NOT 'deleted'",
+	updatedAfter:    "+v.updated_at > ?",
+	nameMatches:     `v.name LIKE ? ESCAPE '\'`,
+	documentSize:    "length(v.document)",
+	rowID:           "rowid",
+	withRowID:       "v.rowid IN (%)",
+	selectVersions:  selectVersionRows,
+	collectVersions: collectVersionRows,
+	updateStates:    updateEachState,
+	unique: uniqueErrors{
+		version:     uniqueFailed + "versions.name, versions.version",
+		publication: uniqueFailed + "versions.name, versions.published_at",
+		latest:      uniqueFailed + "versions.name",
+	},
+	position:     "SELECT '', CAST(coalesce(max(changed_in), 0) AS text) FROM server_changes",
+	changedAfter: "server_changes AS c WHERE c.changed_in > CAST(? AS integer)",
+	newNames:     "SELECT max(id), count(*), group_concat(name, x'0a') FROM (SELECT id, name FROM servers WHERE id > ? ORDER BY id LIMIT CAST(? AS bigint))",
+	namesOf:      "SELECT value FROM json_each(?)",
+
+	contains:   func(column string) string { return "instr(" + column + ", ?) > 0" },
+	withParts:  withHexParts,
+	indexParts: indexHexParts,
+}
+
+const uniqueFailed = "UNIQUE constraint failed: "
+
+// selectVersionRows is syntax.selectVersions with a row for each version.
+func selectVersionRows(q database.Query, _ pageLimit) database.Query {
+	q.Text = "SELECT " + factsOfVersion + ", v.document FROM versions AS v WHERE " + q.Text
+	return q
+}
+
+// collectVersionRows implements versionCollector. It does not read the rows after the limit.
+func collectVersionRows(rows *sql.Rows, limit pageLimit) (all []registry.Record, more bool, err error) {
+	size := 0
+	for rows.Next() {
+		if size >= limit.bytes || limit.rows > 0 && len(all) == limit.rows {
+			return all, true, nil
+		}
+		var facts string
+		var r registry.Record
+		if err := rows.Scan(&facts, &r.Document); err != nil {
+			return nil, false, err
+		}
+		if r.Release, err = parseFacts(facts); err != nil {
+			return nil, false, err
+		}
+		all = append(all, r)
+		size += len(r.Document)
+	}
+	return all, false, nil
+}
+
+// updateEachState is syntax.updateStates with a statement for each version. To change a row, SQLite
+// writes it again with its document; a statement that changes many rows would keep all of them in
+// memory until it ends.
+func updateEachState(releases []registry.Release) []statement {
+	all := make([]statement, len(releases))
+	for i, r := range releases {
+		all[i] = statement{
+			text: `UPDATE versions SET status = ?, status_message = ?, status_changed_at = ?, updated_at = ?, is_latest = ?
+				WHERE name = ? AND version = ? AND published_at = ?`,
+			args: []any{
+				string(r.Status), r.StatusMessage, database.NewInstant(r.StatusChangedAt),
+				database.NewInstant(r.UpdatedAt), r.Latest,
+				r.Name.String(), r.Version.String(), database.NewInstant(r.PublishedAt),
+			},
+			rows: 1,
+		}
+	}
+	return all
+}
+
+// postgresSyntax is the syntax of PostgreSQL.
+var postgresSyntax = syntax{
+	fetchesFirst: true,
+	lockServer: `INSERT INTO servers (name) VALUES (?0) ON CONFLICT (name) DO NOTHING;
+		SELECT name FROM servers WHERE name = ?0 FOR UPDATE`,
+	activeLatest:    "CASE WHEN v.is_latest THEN v.status <> 'deleted' END",
+	updatedAfter:    "v.updated_at > ?",
+	nameMatches:     matchPattern("v.name"),
+	documentSize:    "octet_length(v.document)",
+	rowID:           "ctid",
+	withRowID:       "v.ctid = ANY (ARRAY(%))",
+	selectVersions:  selectPacked,
+	collectVersions: collectPacked,
+	updateStates:    updateManyStates,
+	unique: uniqueErrors{
+		version: "versions_exist_once", publication: "versions_publication", latest: "versions_one_latest",
+	},
+	position: "SELECT CAST(extract(epoch FROM pg_postmaster_start_time()) AS text), CAST(txid_current_snapshot() AS text)",
+	changedAfter: `server_changes AS c, (SELECT CAST(? AS txid_snapshot) AS seen) AS before
+		WHERE c.changed_in >= txid_snapshot_xmin(before.seen) AND NOT txid_visible_in_snapshot(c.changed_in, before.seen)`,
+	namesWith: namesWith,
+
+	passLocked: " FOR UPDATE SKIP LOCKED",
+	contains:   func(column string) string { return "strpos(" + column + ", ?) > 0" },
+	withParts:  withLexemes,
+}
+
+// matchPattern returns the condition that a column matches a pattern, the argument, in upper or
+// lower case.
+func matchPattern(column string) string {
+	return "lower(" + column + `) LIKE lower(? COLLATE "C") ESCAPE '\'`
+}
+
+// namesWith returns the selection of the index of the parts of names, which it reads first and
+// alone: PostgreSQL would otherwise call its function, which is slow, for the rows of another
+// index.
+func namesWith(text, pattern, notBefore string) condition {
+	return condition{
+		text: `FROM (WITH found AS MATERIALIZED (SELECT name FROM servers WHERE server_parts(name) @@ CAST(? AS tsquery)) SELECT name FROM found) AS servers
+			WHERE ` + matchPattern("servers.name") + " AND servers.name >= ?",
+		args: []any{partsQuery(text), pattern, notBefore},
+	}
+}
+
+// partsQuery returns the text search query for the names that have all parts of a text.
+func partsQuery(text string) string {
+	return lexemeQuery(partsOfWord("", strings.ToLower(text), 1))
+}
+
+// lexemeQuery returns the text search query for what has all parts.
+func lexemeQuery(parts []part) string {
+	all := make([]string, len(parts))
+	for i, p := range parts {
+		all[i] = "'" + partEscaper.Replace(p.text) + "'"
+		if p.begins {
+			all[i] += ":*"
+		}
+	}
+	return strings.Join(all, " & ")
+}
+
+// withLexemes is syntax.withParts with the index of the function catalogue_parts, which it reads
+// first and alone (namesWith).
+func withLexemes(all []part) condition {
+	return condition{
+		text: `(WITH found AS MATERIALIZED (SELECT * FROM catalogue WHERE catalogue_parts(title, words, facets) @@ CAST(? AS tsquery))
+			SELECT * FROM found) AS c WHERE TRUE`,
+		args: []any{lexemeQuery(all)},
+	}
+}
+
+var partEscaper = strings.NewReplacer(`'`, `''`, `\`, `\\`)
+
+// maxUpdated is how many rows one statement of updateManyStates updates at most.
+const maxUpdated = 500
+
+// updateManyStates is syntax.updateStates with statements that update many rows each.
+func updateManyStates(releases []registry.Release) []statement {
+	const columns = 8
+	var all []statement
+	for part := range slices.Chunk(releases, maxUpdated) {
+		args := make([]any, 0, columns*len(part))
+		for _, r := range part {
+			args = append(args, r.Name.String(), r.Version.String(), string(r.Status), r.StatusMessage,
+				database.NewInstant(r.StatusChangedAt), database.NewInstant(r.PublishedAt),
+				database.NewInstant(r.UpdatedAt), r.Latest)
+		}
+		all = append(all, statement{args: args, rows: int64(len(part)), text: `
+			WITH d (name, version, status, message, changed, published, updated, latest) AS (` + rowsOf(len(part),
+			columns) + `)
+			UPDATE versions SET status = d.status, status_message = d.message,
+				status_changed_at = CAST(d.changed AS timestamptz), updated_at = CAST(d.updated AS timestamptz), is_latest = d.latest
+			FROM d WHERE versions.name = d.name AND versions.version = d.version AND versions.published_at = CAST(d.published AS timestamptz)`})
+	}
+	return all
 }

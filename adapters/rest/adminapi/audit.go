@@ -166,7 +166,6 @@ func (l *eventLines) fill() error {
 	return nil
 }
 
-// Read implements io.Reader.
 func (l *eventLines) Read(p []byte) (int, error) {
 	for len(l.unread) == 0 {
 		if l.ended {

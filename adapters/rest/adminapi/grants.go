@@ -88,10 +88,7 @@ func (a *API) addGrant(q *request) act {
 			return answer{}, err
 		}
 		stored, err := a.use.GrantChanges.Create(ctx, registry.GrantRecord{Grant: g})
-		if err != nil {
-			return answer{}, err
-		}
-		return object(http.StatusCreated, newGrantResponse(&stored)), nil
+		return answerWith(http.StatusCreated, stored, err, newGrantResponse)
 	}
 }
 

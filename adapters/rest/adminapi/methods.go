@@ -49,10 +49,7 @@ func newMethodsResponse(all *[]catalogue.Method) methodsResponse {
 
 func (a *API) sendMethods(ctx context.Context) (answer, error) {
 	all, err := a.use.Methods.List(ctx)
-	if err != nil {
-		return answer{}, err
-	}
-	return object(http.StatusOK, newMethodsResponse(&all)), nil
+	return answerWith(http.StatusOK, all, err, newMethodsResponse)
 }
 
 func (a *API) getMethods(*request) act { return a.sendMethods }

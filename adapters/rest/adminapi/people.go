@@ -58,7 +58,6 @@ func (a *API) writeCredentials(action audit.Action, handle handler) fiber.Handle
 	return a.write(change{audit.CredentialChange, action, "person"}, a.operator(adminWrite), handle)
 }
 
-// personResponse is a person.
 type personResponse struct {
 	ID           auth.UserID       `json:"id"`
 	Email        auth.Email        `json:"email"`
@@ -175,10 +174,7 @@ func (a *API) getPerson(q *request) act {
 
 func (a *API) answerPerson(ctx context.Context, find func(context.Context) (personRecord, error)) (answer, error) {
 	p, err := find(ctx)
-	if err != nil {
-		return answer{}, err
-	}
-	return object(http.StatusOK, newPersonResponse(&p)), nil
+	return answerWith(http.StatusOK, p, err, newPersonResponse)
 }
 
 // linkResponse is a link for a person.

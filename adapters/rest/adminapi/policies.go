@@ -87,10 +87,7 @@ func (a *API) addPolicy(q *request) act {
 	}
 	return func(ctx context.Context) (answer, error) {
 		p, err := a.use.Policies.Add(ctx, authority.Operator(), draft)
-		if err != nil {
-			return answer{}, err
-		}
-		return object(http.StatusCreated, newPolicyResponse(&p)), nil
+		return answerWith(http.StatusCreated, p, err, newPolicyResponse)
 	}
 }
 

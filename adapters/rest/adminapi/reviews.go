@@ -67,10 +67,7 @@ func (a *API) addRule(q *request) act {
 	q.check("", err)
 	return func(ctx context.Context) (answer, error) {
 		rule, err := a.use.Reviews.AddRule(ctx, draft)
-		if err != nil {
-			return answer{}, err
-		}
-		return object(http.StatusCreated, newRuleResponse(&rule)), nil
+		return answerWith(http.StatusCreated, rule, err, newRuleResponse)
 	}
 }
 

@@ -3,15 +3,18 @@ package adminapi
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/scope"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -140,7 +143,6 @@ func (a *API) identify(c *fiber.Ctx) (authority.Caller, error) {
 	return who, err
 }
 
-// send sends the answer to a request.
 func (q *request) send(got answer) error {
 	q.Set(fiber.HeaderCacheControl, "no-store")
 	if got.stream != nil {
@@ -158,3 +160,73 @@ func (q *request) send(got answer) error {
 
 // noContent is the answer to a request that removed something.
 func noContent() answer { return answer{status: http.StatusNoContent} }
+
+// hashOf returns the hash of the ETag of an object: of its JSON, without what changes while no one
+// changes the object, such as the time of its last use. A shape that has those has the method
+// stable, which returns the shape without them.
+func hashOf(shape any) uint64 {
+	if s, ok := shape.(interface{ stable() any }); ok {
+		shape = s.stable()
+	}
+	text, _ := json.Marshal(shape) // no error: shapes have texts, numbers and flags only
+	return responsebody.Hash(text)
+}
+
+// object is the answer with an object, as its JSON shape.
+func object(status int, shape any) answer {
+	return answer{status: status, body: shape, tag: responsebody.Tag(hashOf(shape))}
+}
+
+// answerWith is the answer with an object that a use case has returned, or the error of the use case.
+func answerWith[T, J any](status int, one T, err error, shape func(*T) J) (answer, error) {
+	if err != nil {
+		return answer{}, err
+	}
+	return object(status, shape(&one)), nil
+}
+
+// putObject is the answer to a PUT that made or replaced an object.
+func putObject(created bool, shape any) answer {
+	if created {
+		return object(http.StatusCreated, shape)
+	}
+	return object(http.StatusOK, shape)
+}
+
+// ownedBy is the member of the shapes of objects that a file may manage.
+type ownedBy struct {
+	ManagedBy string `json:"managedBy"` // the owner of the file; empty without one
+}
+
+func (m ownedBy) manager() string { return m.ManagedBy }
+
+// conditionOf returns the check of a write for the use case that changes an object, which calls it
+// in its transaction with the stored object, or nil without one: the condition of If-Match and
+// If-None-Match, and that no file manages the object, unless the query has force=true. shape
+// returns the JSON shape of an object.
+func conditionOf[T any, J interface{ manager() string }](q *request, shape func(*T) J) func(current *T) error {
+	condition, _ := responsebody.ReadConditions(q.Ctx)
+	force := q.flag("force")
+	return func(current *T) error {
+		if current == nil {
+			return checkCondition(condition)
+		}
+		shown := shape(current)
+		if err := checkCondition(condition, hashOf(shown)); err != nil {
+			return err
+		}
+		if force {
+			return nil
+		}
+		return registry.CheckByHand(shown.manager(), ", or send force=true (--managed of a command)")
+	}
+}
+
+// checkCondition returns fault.Stale unless a condition holds for a stored object with a hash, or for
+// none.
+func checkCondition(c responsebody.Condition, stored ...uint64) error {
+	if c.Holds(stored...) {
+		return nil
+	}
+	return fault.New(fault.Stale, "the condition of If-Match or If-None-Match does not hold")
+}

@@ -137,10 +137,7 @@ func (a *API) changeWebhook(q *request) act {
 	id, check := webhookID(q), conditionOf(q, newWebhookResponse)
 	return func(ctx context.Context) (answer, error) {
 		w, err := a.use.Webhooks.Change(ctx, id, patch, check)
-		if err != nil {
-			return answer{}, err
-		}
-		return object(http.StatusOK, newWebhookResponse(&w)), nil
+		return answerWith(http.StatusOK, w, err, newWebhookResponse)
 	}
 }
 

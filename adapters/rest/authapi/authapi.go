@@ -69,17 +69,17 @@ func New(u UseCases) *API { return &API{u} }
 
 // Mount adds the routes of contract A-1.
 func (a *API) Mount(r fiber.Router) {
-	r.Post(root+"/login", a.logIn)
-	r.Post(root+"/login/code", a.exchangeCode)
-	r.Post(root+"/refresh", a.refreshTokens)
-	r.Post(root+"/workload", a.proveWorkload)
-	r.Post(root+"/logout", a.requireSession(auth.HighRisk, a.logOut))
+	r.Post(root+"/login", withBody(a.logIn))
+	r.Post(root+"/login/code", withBody(a.exchangeCode))
+	r.Post(root+"/refresh", withBody(a.refreshTokens))
+	r.Post(root+"/workload", withBody(a.proveWorkload))
+	r.Post(root+"/logout", a.requireSession(auth.HighRisk, callerWithBody(a.logOut)))
 	r.Get(ownSessionPath, a.requireSession(auth.HighRisk, a.getSession))
 
-	r.Post(root+"/password", a.requireSession(auth.FullTrust, a.changePassword))
-	r.Post(root+"/password/forgot", a.forgotPassword)
-	r.Post(root+"/password/reset", a.resetPassword)
-	r.Post(root+"/mfa/verify", a.verifyMFA)
+	r.Post(root+"/password", a.requireSession(auth.FullTrust, callerWithBody(a.changePassword)))
+	r.Post(root+"/password/forgot", withBody(a.forgotPassword))
+	r.Post(root+"/password/reset", withBody(a.resetPassword))
+	r.Post(root+"/mfa/verify", withBody(a.verifyMFA))
 	r.Post(root+"/mfa/enroll", a.requireSession(auth.FullTrust, a.enrolMFA))
 	r.Post(root+"/mfa/activate", a.requireSession(auth.FullTrust, a.activateMFA))
 	r.Post(root+"/mfa/disable", a.requireSession(auth.FullTrust, a.disableMFA))
@@ -87,21 +87,21 @@ func (a *API) Mount(r fiber.Router) {
 	r.Get(root+"/providers", a.listProviders)
 	r.Post(companyPrefix+":name/logout", a.logOutAtCompany)
 	r.Get(root+"/identities", a.requireSession(auth.Unverified, a.listIdentities))
-	r.Delete(root+"/identities/:id", a.requireSession(auth.FullTrust, a.removeIdentity))
+	r.Delete(root+"/identities/:id", a.requireSession(auth.FullTrust, withID(a.removeIdentity)))
 
-	r.Post(root+"/step-up/initiate", a.requireSession(auth.Unverified, a.initiateStepUp))
-	r.Post(root+"/step-up/verify", a.verifyStepUp)
-	r.Post(root+"/step-up/resend", a.resendStepUp)
+	r.Post(root+"/step-up/initiate", a.requireSession(auth.Unverified, callerWithBody(a.initiateStepUp)))
+	r.Post(root+"/step-up/verify", withBody(a.verifyStepUp))
+	r.Post(root+"/step-up/resend", withBody(a.resendStepUp))
 
 	a.mountPasskeys(r)
 
 	r.Get(devicesPath, a.requireSession(auth.Unverified, a.listDevices))
-	r.Put(devicesPath+"/:id/trust", a.requireSession(auth.Unverified, a.markDevice))
-	r.Put(devicesPath+"/:id/name", a.requireSession(auth.Unverified, a.renameDevice))
-	r.Delete(devicesPath+"/:id", a.requireSession(auth.Unverified, a.revokeDevice))
+	r.Put(devicesPath+"/:id/trust", a.requireSession(auth.Unverified, callerWithBody(a.markDevice)))
+	r.Put(devicesPath+"/:id/name", a.requireSession(auth.Unverified, callerWithBody(a.renameDevice)))
+	r.Delete(devicesPath+"/:id", a.requireSession(auth.Unverified, withID(a.revokeDevice)))
 
 	r.Get(sessionsPath, a.requireSession(auth.Unverified, a.listSessions))
-	r.Delete(sessionsPath+"/:id", a.requireSession(auth.Unverified, a.endSession))
+	r.Delete(sessionsPath+"/:id", a.requireSession(auth.Unverified, withID(a.endSession)))
 
 	r.Get(auditLog, a.requireSession(auth.Unverified, a.searchLog))
 	r.Get(keySet, a.listKeys)
@@ -188,6 +188,23 @@ func sendJSON(c *fiber.Ctx, body any) error {
 	return c.JSON(body)
 }
 
+// reply sends a body, or returns the error of the use case that was to make it.
+func reply(c *fiber.Ctx, err error, body any) error {
+	if err != nil {
+		return err
+	}
+	return sendJSON(c, body)
+}
+
+// replyEmpty is reply without a body.
+func replyEmpty(c *fiber.Ctx, err error) error {
+	if err != nil {
+		return err
+	}
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	return c.SendStatus(http.StatusNoContent)
+}
+
 // messageResponse is the response of an endpoint without other data.
 type messageResponse struct {
 	Message string `json:"message"`
@@ -204,6 +221,24 @@ func readBody(c *fiber.Ctx) (*jsonbody.Object, error) {
 		return nil, err
 	}
 	return b, fieldError(b.Problems())
+}
+
+// withBody returns the handler of a request with a body.
+func withBody(handle func(*fiber.Ctx, *jsonbody.Object) error) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		b, err := readBody(c)
+		if err != nil {
+			return err
+		}
+		return handle(c, b)
+	}
+}
+
+// callerWithBody is withBody for a request with a session.
+func callerWithBody(handle func(*fiber.Ctx, auth.Session, *jsonbody.Object) error) func(*fiber.Ctx, auth.Session) error {
+	return func(c *fiber.Ctx, caller auth.Session) error {
+		return withBody(func(c *fiber.Ctx, b *jsonbody.Object) error { return handle(c, caller, b) })(c)
+	}
 }
 
 // fieldError returns an error with the problems of all fields of a request, or nil. unreadable are
@@ -264,6 +299,17 @@ func (a *API) requireSession(level auth.TrustLevel, handle func(*fiber.Ctx, auth
 // pathID returns the id in the path. It returns an error if the id is not a UUID (contract A-1).
 func pathID[ID ~string](c *fiber.Ctx) (ID, error) {
 	return auth.ParseUUID[ID]("id", strings.Clone(c.Params("id")))
+}
+
+// withID returns the handler of a request with a session and the id in the path.
+func withID[ID ~string](handle func(*fiber.Ctx, auth.Session, ID) error) func(*fiber.Ctx, auth.Session) error {
+	return func(c *fiber.Ctx, caller auth.Session) error {
+		id, err := pathID[ID](c)
+		if err != nil {
+			return err
+		}
+		return handle(c, caller, id)
+	}
 }
 
 // listKeys sends the public keys of access tokens.

@@ -79,16 +79,9 @@ func newLinkedIdentity(l *federating.Linked) linkedIdentity {
 // IdentityShape returns an identity as the API shows it to its person.
 func IdentityShape(l *federating.Linked) any { return newLinkedIdentity(l) }
 
-func (a *API) removeIdentity(c *fiber.Ctx, caller auth.Session) error {
-	id, err := pathID[company.IdentityID](c)
-	if err != nil {
-		return err
-	}
-	if _, err := a.use.Companies.Unlink(c.UserContext(), caller, rest.Address(c), id); err != nil {
-		return err
-	}
-	c.Set(fiber.HeaderCacheControl, "no-store")
-	return c.SendStatus(http.StatusNoContent)
+func (a *API) removeIdentity(c *fiber.Ctx, caller auth.Session, id company.IdentityID) error {
+	_, err := a.use.Companies.Unlink(c.UserContext(), caller, rest.Address(c), id)
+	return replyEmpty(c, err)
 }
 
 // logoutRefusal is the body of a refused logout token (OpenID Connect Back-Channel Logout 1.0, section

@@ -5,33 +5,24 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-func (a *API) changePassword(c *fiber.Ctx, caller auth.Session) error {
-	b, err := readBody(c)
-	if err != nil {
-		return err
-	}
+func (a *API) changePassword(c *fiber.Ctx, caller auth.Session, b *jsonbody.Object) error {
 	present, presentErr := auth.NewPassword("currentPassword", b.Text("currentPassword"))
 	next, nextErr := auth.NewPassword("newPassword", b.Text("newPassword"))
 	// the use case, which also checks the new password, is not called
 	if fieldError(b.Problems(), presentErr, nextErr) != nil {
 		return fieldError(b.Problems(), presentErr, nextErr, next.Check("newPassword"))
 	}
-	if err := a.use.Credentials.ChangePassword(c.UserContext(), caller, present, next); err != nil {
-		return err
-	}
-	return sendJSON(c, messageResponse{"the password is changed; other sessions are ended"})
+	err := a.use.Credentials.ChangePassword(c.UserContext(), caller, present, next)
+	return reply(c, err, messageResponse{"the password is changed; other sessions are ended"})
 }
 
 // forgotPassword answers the same for every address, in the same time.
-func (a *API) forgotPassword(c *fiber.Ctx) error {
-	b, err := readBody(c)
-	if err != nil {
-		return err
-	}
+func (a *API) forgotPassword(c *fiber.Ctx, b *jsonbody.Object) error {
 	email, err := auth.ParseEmail(b.Text("email"))
 	if err := fieldError(b.Problems(), err); err != nil {
 		return err
@@ -40,11 +31,7 @@ func (a *API) forgotPassword(c *fiber.Ctx) error {
 	return sendJSON(c, messageResponse{"if the address has an account, a link to set a new password is on its way"})
 }
 
-func (a *API) resetPassword(c *fiber.Ctx) error {
-	b, err := readBody(c)
-	if err != nil {
-		return err
-	}
+func (a *API) resetPassword(c *fiber.Ctx, b *jsonbody.Object) error {
 	secret := auth.LinkSecret(b.Text("token"))
 	next, err := auth.NewPassword("newPassword", b.Text("newPassword"))
 	if err := fieldError(b.Problems(), err); err != nil {
@@ -54,10 +41,7 @@ func (a *API) resetPassword(c *fiber.Ctx) error {
 	if fault.Is(err, fault.NotFound) {
 		err = auth.InvalidField(auth.CodeInvalidInput, "token", "is unknown, used or expired")
 	}
-	if err != nil {
-		return err
-	}
-	return sendJSON(c, messageResponse{"the password is set; all sessions are ended"})
+	return reply(c, err, messageResponse{"the password is set; all sessions are ended"})
 }
 
 type enrolResponse struct {
@@ -113,10 +97,8 @@ func (a *API) disableMFA(c *fiber.Ctx, caller auth.Session) error {
 	if err != nil {
 		return err
 	}
-	if err := a.use.Credentials.Disable(c.UserContext(), caller, code); err != nil {
-		return err
-	}
-	return sendJSON(c, messageResponse{"the authenticator is disabled"})
+	err = a.use.Credentials.Disable(c.UserContext(), caller, code)
+	return reply(c, err, messageResponse{"the authenticator is disabled"})
 }
 
 func readMFACode(c *fiber.Ctx) (auth.OTP, error) {

@@ -8,6 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
 	"github.com/tollgate-dev/tollgate/core/auth"
 )
 
@@ -97,11 +98,7 @@ type markedDevice struct {
 	TrustStatus auth.TrustStatus `json:"trustStatus"`
 }
 
-func (a *API) markDevice(c *fiber.Ctx, caller auth.Session) error {
-	b, err := readBody(c)
-	if err != nil {
-		return err
-	}
+func (a *API) markDevice(c *fiber.Ctx, caller auth.Session, b *jsonbody.Object) error {
 	id, badID := pathID[auth.DeviceID](c)
 	status, badStatus := auth.ParseTrustStatus(b.Text("trustStatus"))
 	if err := fieldError(b.Problems(), badID, badStatus); err != nil {
@@ -128,21 +125,14 @@ type renamedDevice struct {
 	Name string        `json:"name"`
 }
 
-func (a *API) renameDevice(c *fiber.Ctx, caller auth.Session) error {
-	b, err := readBody(c)
-	if err != nil {
-		return err
-	}
+func (a *API) renameDevice(c *fiber.Ctx, caller auth.Session, b *jsonbody.Object) error {
 	id, badID := pathID[auth.DeviceID](c)
 	name, badName := auth.ParseDeviceName(b.PresentText("name"))
 	if err := fieldError(b.Problems(), badID, badName); err != nil {
 		return err
 	}
 	d, err := a.use.Devices.Rename(c.UserContext(), caller, id, name)
-	if err != nil {
-		return err
-	}
-	return sendJSON(c, renameResponse{"the device is renamed", renamedDevice{d.ID, d.Name}})
+	return reply(c, err, renameResponse{"the device is renamed", renamedDevice{d.ID, d.Name}})
 }
 
 type revokeResponse struct {
@@ -150,16 +140,9 @@ type revokeResponse struct {
 	SessionsInvalidated int    `json:"sessionsInvalidated"`
 }
 
-func (a *API) revokeDevice(c *fiber.Ctx, caller auth.Session) error {
-	id, err := pathID[auth.DeviceID](c)
-	if err != nil {
-		return err
-	}
+func (a *API) revokeDevice(c *fiber.Ctx, caller auth.Session, id auth.DeviceID) error {
 	ended, err := a.use.Devices.Revoke(c.UserContext(), caller, id)
-	if err != nil {
-		return err
-	}
-	return sendJSON(c, revokeResponse{"the device is revoked", ended})
+	return reply(c, err, revokeResponse{"the device is revoked", ended})
 }
 
 // Cookie and header of the device token (contract A-37).

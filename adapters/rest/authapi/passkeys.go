@@ -20,10 +20,10 @@ func (a *API) mountPasskeys(r fiber.Router) {
 	r.Get(passkeysPath, a.requireSession(auth.Unverified, a.listPasskeys))
 	r.Post(passkeysPath+"/register/begin", a.requireSession(auth.FullTrust, a.beginRegistration))
 	r.Post(passkeysPath+"/register/finish", a.requireSession(auth.FullTrust, a.registerPasskey))
-	r.Post(passkeysPath+"/sign-in/begin", a.beginPasskeySignIn)
+	r.Post(passkeysPath+"/sign-in/begin", withBody(a.beginPasskeySignIn))
 	r.Post(passkeysPath+"/sign-in/finish", a.signInWithPasskey)
-	r.Patch(passkeysPath+"/:id", a.requireSession(auth.FullTrust, a.renamePasskey))
-	r.Delete(passkeysPath+"/:id", a.requireSession(auth.FullTrust, a.removePasskey))
+	r.Patch(passkeysPath+"/:id", a.requireSession(auth.FullTrust, withID(a.renamePasskey)))
+	r.Delete(passkeysPath+"/:id", a.requireSession(auth.FullTrust, withID(a.removePasskey)))
 }
 
 // party returns the relying party of a request.
@@ -112,11 +112,7 @@ func (a *API) registerPasskey(c *fiber.Ctx, caller auth.Session) error {
 	return sendJSON(c, newPasskeyView(p))
 }
 
-func (a *API) beginPasskeySignIn(c *fiber.Ctx) error {
-	b, err := readBody(c)
-	if err != nil {
-		return err
-	}
+func (a *API) beginPasskeySignIn(c *fiber.Ctx, b *jsonbody.Object) error {
 	party, err := a.party(c)
 	if err != nil {
 		return err
@@ -149,11 +145,7 @@ func (a *API) signInWithPasskey(c *fiber.Ctx) error {
 	return sendLogin(c, r)
 }
 
-func (a *API) renamePasskey(c *fiber.Ctx, caller auth.Session) error {
-	id, err := pathID[auth.PasskeyID](c)
-	if err != nil {
-		return err
-	}
+func (a *API) renamePasskey(c *fiber.Ctx, caller auth.Session, id auth.PasskeyID) error {
 	b, err := readBody(c)
 	if err != nil {
 		return err
@@ -163,20 +155,10 @@ func (a *API) renamePasskey(c *fiber.Ctx, caller auth.Session) error {
 		return err
 	}
 	p, err := a.use.Passkeys.Rename(c.UserContext(), caller, id, name)
-	if err != nil {
-		return err
-	}
-	return sendJSON(c, newPasskeyView(p))
+	return reply(c, err, newPasskeyView(p))
 }
 
-func (a *API) removePasskey(c *fiber.Ctx, caller auth.Session) error {
-	id, err := pathID[auth.PasskeyID](c)
-	if err != nil {
-		return err
-	}
-	if _, err := a.use.Passkeys.Remove(c.UserContext(), caller, id); err != nil {
-		return err
-	}
-	c.Set(fiber.HeaderCacheControl, "no-store")
-	return c.SendStatus(http.StatusNoContent)
+func (a *API) removePasskey(c *fiber.Ctx, caller auth.Session, id auth.PasskeyID) error {
+	_, err := a.use.Passkeys.Remove(c.UserContext(), caller, id)
+	return replyEmpty(c, err)
 }

@@ -50,15 +50,9 @@ func (a *API) listSessions(c *fiber.Ctx, caller auth.Session) error {
 	return sendJSON(c, list)
 }
 
-func (a *API) endSession(c *fiber.Ctx, caller auth.Session) error {
-	id, err := pathID[auth.SessionID](c)
-	if err != nil {
-		return err
-	}
-	if err := a.use.SignIn.Terminate(c.UserContext(), caller, id); err != nil {
-		return err
-	}
-	return sendJSON(c, messageResponse{"the session is ended"})
+func (a *API) endSession(c *fiber.Ctx, caller auth.Session, id auth.SessionID) error {
+	err := a.use.SignIn.Terminate(c.UserContext(), caller, id)
+	return reply(c, err, messageResponse{"the session is ended"})
 }
 
 func (a *API) getSession(c *fiber.Ctx, caller auth.Session) error {

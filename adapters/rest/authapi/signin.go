@@ -42,11 +42,7 @@ type mfaResponse struct {
 	Message     string      `json:"message"`
 }
 
-func (a *API) logIn(c *fiber.Ctx) error {
-	b, err := readBody(c)
-	if err != nil {
-		return err
-	}
+func (a *API) logIn(c *fiber.Ctx, b *jsonbody.Object) error {
 	in, err := readLogin(b)
 	if err != nil {
 		return err
@@ -99,11 +95,7 @@ type verifiedResponse struct {
 	ExpiresIn    int64  `json:"expiresIn"` // seconds
 }
 
-func (a *API) verifyMFA(c *fiber.Ctx) error {
-	b, err := readBody(c)
-	if err != nil {
-		return err
-	}
+func (a *API) verifyMFA(c *fiber.Ctx, b *jsonbody.Object) error {
 	var in signin.MFAAnswer
 	var user, device error
 	in.UserID, user = auth.ParseUUID[auth.UserID]("userId", b.Text("userId"))
@@ -129,11 +121,7 @@ type pairedResponse struct {
 }
 
 // exchangeCode begins the session of a command that its person has approved in a browser.
-func (a *API) exchangeCode(c *fiber.Ctx) error {
-	b, err := readBody(c)
-	if err != nil {
-		return err
-	}
+func (a *API) exchangeCode(c *fiber.Ctx, b *jsonbody.Object) error {
 	in := pairing.Exchange{
 		Code: auth.LinkSecret(b.Text("code")), Verifier: b.Text("codeVerifier"), Redirect: b.OptionalText("redirectUri"),
 	}
@@ -158,11 +146,7 @@ func newVerified(r signin.Result) verifiedResponse {
 	}
 }
 
-func (a *API) refreshTokens(c *fiber.Ctx) error {
-	b, err := readBody(c)
-	if err != nil {
-		return err
-	}
+func (a *API) refreshTokens(c *fiber.Ctx, b *jsonbody.Object) error {
 	secret := auth.RefreshSecret(b.Text("refreshToken"))
 	if err := fieldError(b.Problems()); err != nil {
 		return err
@@ -176,19 +160,13 @@ func (a *API) refreshTokens(c *fiber.Ctx) error {
 	})
 }
 
-func (a *API) logOut(c *fiber.Ctx, caller auth.Session) error {
-	b, err := readBody(c)
-	if err != nil {
-		return err
-	}
+func (a *API) logOut(c *fiber.Ctx, caller auth.Session, b *jsonbody.Object) error {
 	id, err := auth.ParseUUID[auth.SessionID]("sessionId", b.Text("sessionId"))
 	if err := fieldError(b.Problems(), err); err != nil {
 		return err
 	}
-	if err := a.use.SignIn.SignOut(c.UserContext(), caller, id); err != nil {
-		return err
-	}
-	return sendJSON(c, messageResponse{"signed out"})
+	err = a.use.SignIn.SignOut(c.UserContext(), caller, id)
+	return reply(c, err, messageResponse{"signed out"})
 }
 
 func wholeSeconds(d time.Duration) int64 { return int64(d / time.Second) }
@@ -199,11 +177,7 @@ type workloadResponse struct {
 }
 
 // proveWorkload returns a token of a service account for an ID token of one of its workloads.
-func (a *API) proveWorkload(c *fiber.Ctx) error {
-	b, err := readBody(c)
-	if err != nil {
-		return err
-	}
+func (a *API) proveWorkload(c *fiber.Ctx, b *jsonbody.Object) error {
 	r := delegating.WorkloadRequest{
 		Client:  delegating.Client{Address: rest.Address(c), Key: rest.Client(c).String()},
 		Service: b.Text("serviceAccount"), Token: b.Text("token"),
@@ -212,8 +186,5 @@ func (a *API) proveWorkload(c *fiber.Ctx) error {
 		return err
 	}
 	t, err := a.use.Workloads.ProveWorkload(c.UserContext(), r)
-	if err != nil {
-		return err
-	}
-	return sendJSON(c, workloadResponse{t.Text, wholeSeconds(auth.WorkloadTTL)})
+	return reply(c, err, workloadResponse{t.Text, wholeSeconds(auth.WorkloadTTL)})
 }

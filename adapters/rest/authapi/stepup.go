@@ -4,6 +4,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
 	"github.com/tollgate-dev/tollgate/adapters/rest/passkeyjson"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
@@ -19,11 +20,7 @@ type challenge struct {
 	URL               string               `json:"url,omitempty"`       // of COMPANY
 }
 
-func (a *API) initiateStepUp(c *fiber.Ctx, caller auth.Session) error {
-	b, err := readBody(c)
-	if err != nil {
-		return err
-	}
+func (a *API) initiateStepUp(c *fiber.Ctx, caller auth.Session, b *jsonbody.Object) error {
 	method, err := auth.ParseStepUpMethod(b.Text("method"))
 	if err := fieldError(b.Problems(), err); err != nil {
 		return err
@@ -61,11 +58,7 @@ type verifyResponse struct {
 	AccessToken   string `json:"accessToken"`
 }
 
-func (a *API) verifyStepUp(c *fiber.Ctx) error {
-	b, err := readBody(c)
-	if err != nil {
-		return err
-	}
+func (a *API) verifyStepUp(c *fiber.Ctx, b *jsonbody.Object) error {
 	id, err := auth.ParseUUID[auth.ChallengeID]("challengeId", b.Text("challengeId"))
 	in := stepup.Answer{ID: id, TrustDevice: b.Flag("trustDevice")}
 	if b.Has("credential") {
@@ -99,18 +92,11 @@ type resendResponse struct {
 	ExpiresAt string `json:"expiresAt"`
 }
 
-func (a *API) resendStepUp(c *fiber.Ctx) error {
-	b, err := readBody(c)
-	if err != nil {
-		return err
-	}
+func (a *API) resendStepUp(c *fiber.Ctx, b *jsonbody.Object) error {
 	id, err := auth.ParseUUID[auth.ChallengeID]("challengeId", b.Text("challengeId"))
 	if err := fieldError(b.Problems(), err); err != nil {
 		return err
 	}
 	p, err := a.use.StepUp.Resend(c.UserContext(), id)
-	if err != nil {
-		return err
-	}
-	return sendJSON(c, resendResponse{"a new code was sent", FormatTime(p.ExpiresAt)})
+	return reply(c, err, resendResponse{"a new code was sent", FormatTime(p.ExpiresAt)})
 }

@@ -64,7 +64,6 @@ type making[K comparable, R any] struct {
 	err      error
 }
 
-// newGroups returns the groups of a cache.
 func (c *Cache[K, R]) newGroups(source func(context.Context, K) (map[K]Answer[R], error)) *groups[K, R] {
 	g := &groups[K, R]{begin: c.begin, make: source, keep: c.keepGroup, kept: c.keptEntry}
 	g.all, g.end = context.WithCancel(context.Background())
@@ -254,7 +253,6 @@ func (e *entry) bodyOf() *responsebody.Shared {
 	return e.body
 }
 
-// keepGroup keeps the answers of a group.
 func (c *Cache[K, R]) keepGroup(ctx context.Context, b *beginning, answers map[K]Answer[R]) {
 	for key, answer := range answers {
 		f := &flight[R]{revision: b.state.revision, read: b.state.read, begin: b.place, answer: answer}

@@ -138,7 +138,6 @@ func (c *Cache[K, R]) noteFailure(began time.Time, err error) error {
 	return err
 }
 
-// storeState replaces the state.
 func (c *Cache[K, R]) storeState(replace func(known *state) *state) {
 	for {
 		known := c.state.Load()

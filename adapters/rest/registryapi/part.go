@@ -24,10 +24,8 @@ type part struct {
 	resource Resource
 }
 
-// Name implements rest.Part.
 func (p part) Name() string { return p.name }
 
-// Owns implements rest.Part.
 func (p part) Owns(path string) bool {
 	path = trimPrefix(path)
 	for _, owned := range p.paths {
@@ -41,7 +39,6 @@ func (p part) Owns(path string) bool {
 // Scope implements rest.Part. The paths belong to the registry.
 func (part) Scope(string, string) throttle.Scope { return throttle.RegistryAddress }
 
-// MaxBody implements rest.Part.
 func (part) MaxBody(string, string) int { return rest.MaxRecordBody }
 
 // WriteFault writes {"error": message}.

@@ -160,7 +160,6 @@ func (a *API) sendAnswerTo(ctx context.Context, c *fiber.Ctx, r read) error {
 // answer is the answer to a read, or a history that is too large to be made: it is streamed.
 type answer = readcache.Answer[*history.Long]
 
-// makeAnswer makes the answer to a read.
 func (a *API) makeAnswer(ctx context.Context, r read) (answer, error) {
 	reader, headers := a.readerOf(r.view), a.config.publicHeaders(&r)
 	if r.kind == readSnippet {

@@ -23,6 +23,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/history"
+	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
@@ -123,11 +124,11 @@ func (a *API) Mount(r fiber.Router) {
 		for path, handler := range reads {
 			mountRead(r, prefix+path, a.inRegistry(handler))
 		}
-		r.Put(prefix+versionPath, a.replaceVersion)
-		r.Delete(prefix+versionPath, a.deleteVersion)
-		r.Patch(prefix+versionPath+"/status", a.setStatus)
-		r.Patch(prefix+serversPath+"/:"+nameParam+"/status", a.setStatusAll)
-		r.Post(prefix+"/publish", a.publishVersion)
+		r.Put(prefix+versionPath, a.change(publishing.OpReplace, a.replaceVersion))
+		r.Delete(prefix+versionPath, a.change(publishing.OpDelete, a.deleteVersion))
+		r.Patch(prefix+versionPath+"/status", a.change(publishing.OpStatus, a.setStatus))
+		r.Patch(prefix+serversPath+"/:"+nameParam+"/status", a.change(publishing.OpStatus, a.setStatusAll))
+		r.Post(prefix+"/publish", a.change(publishing.OpPublish, a.publishVersion))
 		r.Post(prefix+"/validate", a.validateDocument)
 		r.Get(prefix+"/ping", allowAnyOrigin, sendPong)
 		r.Get(prefix+"/version", allowAnyOrigin, a.sendVersion)

@@ -41,48 +41,28 @@ type write struct {
 	target  publishing.Target
 }
 
-func (a *API) publishVersion(c *fiber.Ctx) error {
-	w, err := a.readWrite(c, publishing.OpPublish)
-	if err != nil {
-		return err
-	}
+func (a *API) publishVersion(c *fiber.Ctx, w write) error {
 	w.request.Condition = newCondition(responsebody.ReadIfNoneMatch(c))
 	outcome, err := a.writer.Publish(c.UserContext(), w.who, w.request)
 	return sendOutcome(c, outcome, err)
 }
 
-func (a *API) replaceVersion(c *fiber.Ctx) error {
-	w, err := a.readWrite(c, publishing.OpReplace)
-	if err != nil {
-		return err
-	}
+func (a *API) replaceVersion(c *fiber.Ctx, w write) error {
 	outcome, err := a.writer.Replace(c.UserContext(), w.who, w.request, w.target)
 	return sendOutcome(c, outcome, err)
 }
 
-func (a *API) deleteVersion(c *fiber.Ctx) error {
-	w, err := a.readWrite(c, publishing.OpDelete)
-	if err != nil {
-		return err
-	}
+func (a *API) deleteVersion(c *fiber.Ctx, w write) error {
 	record, err := a.writer.Delete(c.UserContext(), w.who, w.request, w.target)
 	return sendWritten(c, record, err)
 }
 
-func (a *API) setStatus(c *fiber.Ctx) error {
-	w, err := a.readWrite(c, publishing.OpStatus)
-	if err != nil {
-		return err
-	}
+func (a *API) setStatus(c *fiber.Ctx, w write) error {
 	record, err := a.writer.SetStatus(c.UserContext(), w.who, w.request, w.target)
 	return sendWritten(c, record, err)
 }
 
-func (a *API) setStatusAll(c *fiber.Ctx) error {
-	w, err := a.readWrite(c, publishing.OpStatus)
-	if err != nil {
-		return err
-	}
+func (a *API) setStatusAll(c *fiber.Ctx, w write) error {
 	var room *responsebody.Reservation
 	changed, err := a.writer.SetStatusAll(c.UserContext(), w.who, w.request, w.target.Name,
 		func(changed history.History) error {
@@ -118,12 +98,10 @@ func newCondition(tags responsebody.Condition, ok bool) publishing.Condition {
 	return condition{tags}
 }
 
-// HoldsFor implements publish.Condition.
 func (c condition) HoldsFor(current registry.Record) bool {
 	return c.tags.Holds(responsebody.Hash(appendRecord(nil, &current)))
 }
 
-// HoldsForAll implements publish.Condition.
 func (c condition) HoldsForAll(histories ...history.History) bool {
 	hashes := make([]uint64, len(histories))
 	for i, h := range histories {
@@ -134,6 +112,17 @@ func (c condition) HoldsForAll(histories ...history.History) bool {
 		}
 	}
 	return c.tags.Holds(hashes...)
+}
+
+// change returns the handler of a change.
+func (a *API) change(of publishing.Operation, handle func(*fiber.Ctx, write) error) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		w, err := a.readWrite(c, of)
+		if err != nil {
+			return err
+		}
+		return handle(c, w)
+	}
 }
 
 // readWrite reads a request with its condition and body and the version in the path, and then

@@ -91,7 +91,6 @@ type bodyReader struct {
 	reserved *Reservation
 }
 
-// Read implements io.Reader.
 func (r *bodyReader) Read(b []byte) (int, error) {
 	for len(r.rest) == 0 {
 		var err error
@@ -104,7 +103,6 @@ func (r *bodyReader) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// WriteTo implements io.WriterTo.
 func (r *bodyReader) WriteTo(w io.Writer) (n int64, err error) {
 	for {
 		for len(r.rest) > 0 {

@@ -4,10 +4,15 @@ package statefile
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -175,4 +180,178 @@ func NewChanges(list []declaring.Change) Changes {
 		answer.Changes[i] = Change{c.Kind, c.Key, string(c.Operation), c.Fields}
 	}
 	return answer
+}
+
+func (t *tree) readYAML(text []byte) (declaring.Node, error) {
+	loader, err := yaml.NewLoader(bytes.NewReader(text))
+	if err != nil {
+		return declaring.Node{}, t.syntaxError(err)
+	}
+	var document, next yaml.Node
+	if err := loader.Load(&document); errors.Is(err, io.EOF) {
+		return declaring.Node{}, declaring.Wrong(t.at(0, 0), "", "is empty")
+	} else if err != nil {
+		return declaring.Node{}, t.syntaxError(err)
+	}
+	if err := loader.Load(&next); err == nil {
+		return declaring.Node{}, declaring.Wrong(t.at(next.Line, next.Column), "", "must be one YAML document")
+	} else if !errors.Is(err, io.EOF) {
+		return declaring.Node{}, t.syntaxError(err)
+	}
+	if document.Kind == yaml.DocumentNode && len(document.Content) == 1 {
+		document = *document.Content[0]
+	}
+	return t.convert(&document, "", 0)
+}
+
+func (t *tree) syntaxError(err error) error {
+	var one *yaml.LoadError
+	if errors.As(err, &one) {
+		return declaring.Wrong(t.at(one.Mark.Line, one.Mark.Column), "",
+			"is not YAML: "+strings.TrimPrefix(one.Message, "yaml: "))
+	}
+	return declaring.Wrong(t.at(0, 0), "", "is not YAML: "+err.Error())
+}
+
+// convert returns a value with what its aliases refer to.
+func (t *tree) convert(n *yaml.Node, path string, depth int) (declaring.Node, error) {
+	v := declaring.Node{Position: t.at(n.Line, n.Column)}
+	if err := t.enter(v.Position, path, depth); err != nil {
+		return v, err
+	}
+	switch n.Kind {
+	case yaml.AliasNode:
+		return t.convert(n.Alias, path, depth+1) // an alias of what it is in is too deep
+	case yaml.MappingNode:
+		return v, t.convertMembers(&v, n, path, depth)
+	case yaml.SequenceNode:
+		v.Form = declaring.List
+		for i, item := range n.Content {
+			converted, err := t.convert(item, fmt.Sprintf("%s[%d]", path, i), depth+1)
+			if err != nil {
+				return v, err
+			}
+			v.Items = append(v.Items, converted)
+		}
+		return v, nil
+	}
+	form, known := map[string]declaring.Form{
+		"!!str": declaring.Text, "!!timestamp": declaring.Text, "!!bool": declaring.Flag, "!!null": declaring.Null,
+		"!!int": declaring.Number, "!!float": declaring.Number,
+	}[n.ShortTag()]
+	if !known {
+		return v, declaring.Wrong(v.Position, clip(path), "has the tag "+clip(n.Tag)+", which a state does not have")
+	}
+	if v.Form, v.Text = form, n.Value; form == declaring.Flag {
+		v.Text = strings.ToLower(n.Value)
+	}
+	return v, nil
+}
+
+func (t *tree) convertMembers(v *declaring.Node, n *yaml.Node, path string, depth int) error {
+	v.Form = declaring.Object
+	names := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		at, inner := t.at(key.Line, key.Column), join(path, key.Value)
+		if key.Kind != yaml.ScalarNode || key.ShortTag() == "!!merge" {
+			return declaring.Wrong(at, clip(inner), "must be a name")
+		}
+		value, err := t.convert(n.Content[i+1], inner, depth+1)
+		if err != nil {
+			return err
+		}
+		if err := addMember(v, names, declaring.Member{Position: at, Name: key.Value, Value: value}, inner); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Encode returns a document as a value for a JSON body.
+func Encode(n *declaring.Node) any {
+	switch n.Form {
+	case declaring.Text:
+		return n.Text
+	case declaring.Flag:
+		return n.Text == "true"
+	case declaring.Number:
+		return json.Number(n.Text)
+	case declaring.List:
+		list := make([]any, len(n.Items))
+		for i := range n.Items {
+			list[i] = Encode(&n.Items[i])
+		}
+		return list
+	case declaring.Object:
+		object := map[string]any{}
+		for i := range n.Members {
+			object[n.Members[i].Name] = Encode(&n.Members[i].Value)
+		}
+		return object
+	case declaring.Null:
+	}
+	return nil
+}
+
+func (t *tree) readJSON(text []byte) (declaring.Node, error) {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return declaring.Node{}, declaring.Wrong(t.at(0, 0), "", "is empty")
+	}
+	if err := json.Unmarshal(text, new(json.RawMessage)); err != nil {
+		return declaring.Node{}, declaring.Wrong(t.at(0, 0), "", "is not valid JSON: "+err.Error())
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber() // numbers may be of any size
+	return t.decode(d, "", 0)
+}
+
+// decode reads one value of a valid JSON text.
+func (t *tree) decode(d *json.Decoder, path string, depth int) (declaring.Node, error) {
+	v := declaring.Node{Position: t.at(0, 0)}
+	if err := t.enter(v.Position, path, depth); err != nil {
+		return v, err
+	}
+	token, _ := d.Token() // no errors here and below, because the text is valid
+	switch token := token.(type) {
+	case json.Delim:
+		if token == '{' {
+			return v, t.decodeMembers(d, &v, path, depth)
+		}
+		v.Form = declaring.List
+		for d.More() {
+			item, err := t.decode(d, fmt.Sprintf("%s[%d]", path, len(v.Items)), depth+1)
+			if err != nil {
+				return v, err
+			}
+			v.Items = append(v.Items, item)
+		}
+		_, _ = d.Token() // the closing bracket
+	case string:
+		v.Form, v.Text = declaring.Text, token
+	case bool:
+		v.Form, v.Text = declaring.Flag, fmt.Sprint(token)
+	case json.Number:
+		v.Form, v.Text = declaring.Number, token.String()
+	}
+	return v, nil
+}
+
+func (t *tree) decodeMembers(d *json.Decoder, v *declaring.Node, path string, depth int) error {
+	v.Form = declaring.Object
+	names := map[string]bool{}
+	for d.More() {
+		token, _ := d.Token()
+		name, _ := token.(string)
+		inner := join(path, name)
+		value, err := t.decode(d, inner, depth+1)
+		if err != nil {
+			return err
+		}
+		if err := addMember(v, names, declaring.Member{Position: v.Position, Name: name, Value: value}, inner); err != nil {
+			return err
+		}
+	}
+	_, _ = d.Token() // the closing bracket
+	return nil
 }

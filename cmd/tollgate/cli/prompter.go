@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -97,4 +98,71 @@ func (d *Prompter) readInterruptibly(ctx context.Context, read func() (string, e
 func (d *Prompter) endPrompt() error {
 	_, _ = fmt.Fprint(d.out, "\r\n") // only layout
 	return ErrInterrupted
+}
+
+// maxPasswordInput is the maximum number of bytes that are read as a password. The rules allow 128
+// characters of at most four bytes.
+const maxPasswordInput = 1024
+
+// ReadPassword reads a password from standard input, or prompts for it twice on the terminal.
+func ReadPassword(ctx context.Context, p Process, fromStdin bool) (string, error) {
+	if fromStdin {
+		return ReadPasswordLine(ctx, p)
+	}
+	d := NewPrompter(p)
+	if !d.IsInteractive() {
+		return "", errors.New(
+			"standard input is not a terminal, so the password cannot be entered: use --password-stdin")
+	}
+	first, err := d.ReadSecret(ctx, "Password: ")
+	if err != nil {
+		return "", err
+	}
+	second, err := d.ReadSecret(ctx, "Repeat the password: ")
+	if err != nil {
+		return "", err
+	}
+	if first != second {
+		return "", errors.New("the two passwords differ")
+	}
+	return first, nil
+}
+
+// ReadPasswordLine reads a password from the first line of standard input.
+func ReadPasswordLine(ctx context.Context, p Process) (string, error) {
+	line, err := bufio.NewReader(io.LimitReader(p.OpenStdin(ctx), maxPasswordInput+1)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", fmt.Errorf("read password: %w", err)
+	}
+	if len(line) > maxPasswordInput {
+		return "", errors.New("the password is too long")
+	}
+	return strings.TrimRight(line, "\r\n"), nil
+}
+
+// OpenStdin returns standard input for a command that reads it as a file. After an interrupt, reads
+// return the error of the context; a signal alone does not end a read of a terminal or a pipe.
+func (p Process) OpenStdin(ctx context.Context) io.Reader {
+	return &interruptible{ctx: ctx, from: p.Stdin}
+}
+
+// interruptible is a reader whose reads end with a context. It reads nothing from its source before
+// the first Read; until then the source is available to prompts and other readers.
+type interruptible struct {
+	ctx  context.Context // of the command, which the reader does not outlive
+	from io.Reader
+	out  *io.PipeReader // nil before the first Read
+}
+
+func (r *interruptible) Read(b []byte) (int, error) {
+	if r.out == nil {
+		out, in := io.Pipe()
+		r.out = out
+		context.AfterFunc(r.ctx, func() { _ = in.CloseWithError(r.ctx.Err()) }) // never fails
+		go func() {
+			_, err := io.Copy(in, r.from)
+			_ = in.CloseWithError(err) // never fails
+		}()
+	}
+	return r.out.Read(b)
 }

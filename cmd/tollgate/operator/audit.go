@@ -236,7 +236,6 @@ type AuditEvent struct {
 	Details   audit.Details  `json:"details"`
 }
 
-// writeEvent writes one event.
 func (w *eventWriter) writeEvent(e audit.Event) error {
 	var email auth.Email // empty if the account does not exist
 	if found := w.run.emailOf(string(e.Subject)); found != string(e.Subject) {

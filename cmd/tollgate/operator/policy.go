@@ -16,7 +16,8 @@ import (
 
 func newPolicy(p cli.Process) *cobra.Command {
 	return cli.NewGroup("publisher", "Manage who may publish without a person: domains and CI jobs",
-		newPolicyAdd(p), newPolicyList(p), newPolicyRemove(p))
+		newPolicyAdd(p), newPolicyList(p), newRemoval(p, "policies", "Remove a policy of a publisher and end its tokens",
+			"publisher remove 3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c"))
 }
 
 // policyFlags are the flags that describe a policy.
@@ -114,15 +115,6 @@ func newPolicyList(p cli.Process) *cobra.Command {
 		list, err := listOf[policyRow](r, at("policies"), "policies", nil)
 		return policyTable(r, list), err
 	})
-}
-
-func newPolicyRemove(p cli.Process) *cobra.Command {
-	return newPlainCommand(p, addManaged(&cobra.Command{
-		Use:     "remove ID",
-		Short:   "Remove a policy of a publisher and end its tokens",
-		Example: "  tollgate publisher remove 3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c",
-		Args:    cobra.ExactArgs(1),
-	}), removed("policies"))
 }
 
 // policyRow is a policy in the output of commands.

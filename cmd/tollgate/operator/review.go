@@ -237,7 +237,8 @@ func formatJSON(value json.RawMessage) string {
 
 func newReviewRule(p cli.Process) *cobra.Command {
 	return cli.NewGroup("rule", "Manage the rules that approve without a person",
-		newReviewRuleAdd(p), newReviewRuleList(p), newReviewRuleRemove(p))
+		newReviewRuleAdd(p), newReviewRuleList(p), newRemoval(p, "review-rules", "Remove a rule; what it has approved stays listed",
+			"review rule remove 5b1e7c90-2f4a-4d8e-b3c6-7a9d0e1f2c34"))
 }
 
 func newReviewRuleAdd(p cli.Process) *cobra.Command {
@@ -272,15 +273,6 @@ func newReviewRuleList(p cli.Process) *cobra.Command {
 		Short:   "List the rules that approve without a person",
 		Example: "  tollgate review rule list --output json",
 	}, listed[ruleRow]("reviewRules", func(run) string { return at("review-rules") }))
-}
-
-func newReviewRuleRemove(p cli.Process) *cobra.Command {
-	return newPlainCommand(p, addManaged(&cobra.Command{
-		Use:     "remove ID",
-		Short:   "Remove a rule; what it has approved stays listed",
-		Example: "  tollgate review rule remove 5b1e7c90-2f4a-4d8e-b3c6-7a9d0e1f2c34",
-		Args:    cobra.ExactArgs(1),
-	}), removed("review-rules"))
 }
 
 // ruleRow is a rule in the output of commands.

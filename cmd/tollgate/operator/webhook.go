@@ -15,7 +15,8 @@ import (
 
 func newWebhook(p cli.Process) *cobra.Command {
 	return cli.NewGroup("webhook", "Manage webhooks: receivers of what happens to servers",
-		newWebhookAdd(p), newWebhookList(p), newWebhookDeliveries(p), newWebhookTest(p), newWebhookRemove(p),
+		newWebhookAdd(p), newWebhookList(p), newWebhookDeliveries(p), newWebhookTest(p), newRemoval(p,
+			"webhooks", "Remove a webhook with what was not delivered to it", "webhook remove 8a4f1c6e-0b7d-4e2a-9c35-6d1f2e3b4a50"),
 		newWebhookRedeliver(p))
 }
 
@@ -142,15 +143,6 @@ func newWebhookTest(p cli.Process) *cobra.Command {
 		}
 		return cli.PrintLine(p.Stdout, fmt.Sprintf("the receiver answered with the status %d", tested.Status))
 	})
-}
-
-func newWebhookRemove(p cli.Process) *cobra.Command {
-	return newPlainCommand(p, addManaged(&cobra.Command{
-		Use:     "remove ID",
-		Short:   "Remove a webhook with what was not delivered to it",
-		Example: "  tollgate webhook remove 8a4f1c6e-0b7d-4e2a-9c35-6d1f2e3b4a50",
-		Args:    cobra.ExactArgs(1),
-	}), removed("webhooks"))
 }
 
 func newWebhookRedeliver(p cli.Process) *cobra.Command {

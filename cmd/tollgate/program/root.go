@@ -65,7 +65,6 @@ func newRoot(p cli.Process) *cobra.Command {
 	return root
 }
 
-// exitCode returns the exit code for an error.
 func exitCode(p cli.Process, c *cobra.Command, err error) int {
 	var coded *cli.CodedError
 	if errors.As(err, &coded) {

@@ -296,7 +296,6 @@ func (g GroupsProblem) Sentence() string {
 // maxClaimed is the greatest number of groups in a claim.
 const maxClaimed = 2000
 
-// readGroups returns the groups of a claim.
 func readGroups(all jsonvalue.Object, claim string) Groups {
 	value := all[claim]
 	_, named := all.Inner("_claim_names")[claim]

@@ -122,7 +122,6 @@ func (s *Service) SetTrust(
 	return done.Device, nil
 }
 
-// deviceChange is a changed device.
 type deviceChange struct {
 	auth.Device
 

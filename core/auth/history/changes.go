@@ -68,7 +68,6 @@ type upgrade struct {
 	change      string
 }
 
-// text returns the text of the Upgrade.
 func (u upgrade) text() string {
 	if u.screenKnown {
 		return "device|" + u.gap.name + "|" + u.change

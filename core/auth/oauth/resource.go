@@ -161,9 +161,6 @@ func Undeclared(url string) Resource {
 	return Resource{URL: url, TokenTTL: DefaultTokenTTL, MinTrust: auth.LimitedTrust, Refresh: true}
 }
 
-// IsRegistry reports whether the resource is this registry.
-func (r *Resource) IsRegistry(issuer string) bool { return r.Name == "" && r.URL == issuer }
-
 // Admits reports whether a client may have tokens for the resource.
 func (r *Resource) Admits(c *Client) bool {
 	return (len(r.Clients) == 0 || slices.Contains(r.Clients, c.ID)) &&

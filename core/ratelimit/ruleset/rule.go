@@ -158,7 +158,6 @@ func (c *compiler) shadowMode(d *Descriptor) bool {
 	return inside != nil && *inside || outside != nil && *outside
 }
 
-// compileReplaces returns the names of the limits that a limit replaces.
 func (c *compiler) compileReplaces(l *Limit) []ratelimit.Name {
 	names := make([]ratelimit.Name, 0, len(l.Replaces))
 	for _, r := range l.Replaces {

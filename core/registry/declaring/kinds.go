@@ -3,13 +3,17 @@ package declaring
 import (
 	"context"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/email"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/kinds"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
+	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
@@ -134,4 +138,107 @@ func formatTime(t time.Time) string {
 func parseTime(s string) time.Time {
 	t, _ := time.Parse(time.RFC3339, s) // checkTime has checked it
 	return t
+}
+
+// managed returns a kind of which only its hexagon knows what the fields mean.
+func (r *run) managed(list string) kind {
+	objects := r.ports.Managed[list]
+	k := objects.Kind()
+	toObject := func(o *management.Object) object {
+		key := o.Key
+		o.Fields = k.Present(o.Fields)
+		return object{
+			Object: o.Object, owner: o.Owner,
+			remove: func(ctx context.Context) error { return objects.Remove(ctx, key, management.Change{}) },
+		}
+	}
+	return kind{
+		name: k.Name, member: k.List, fields: k.Declared(),
+		decode: func(_ context.Context, v audit.Details) (object, error) {
+			for i := range k.Fields {
+				if name := k.Fields[i].Name; k.Fields[i].Secret && v.Text(name) == "" {
+					delete(v, name) // which keeps the stored one
+				}
+			}
+			parsed, err := objects.Parse(v)
+			o := toObject(&parsed)
+			o.save = func(ctx context.Context, owner string, _ *object) error {
+				_, _, err := objects.Put(ctx, management.Change{Fields: v, Owner: owner})
+				return err
+			}
+			return o, err
+		},
+		stored: listed(func(ctx context.Context) ([]management.Object, error) {
+			return objects.List(ctx, "", math.MaxInt32)
+		}, toObject),
+	}
+}
+
+// serviceAccounts returns the kind of the callers that are no people. Grants refer to those that exist after
+// the run.
+func (r *run) serviceAccounts() kind {
+	k := r.managed("serviceAccounts")
+	decode, stored := k.decode, k.stored
+	k.decode = func(ctx context.Context, v audit.Details) (object, error) {
+		r.accounts[v.Text("name")] = true
+		return decode(ctx, v)
+	}
+	k.stored = func(ctx context.Context) ([]object, error) {
+		all, err := stored(ctx)
+		for i := range all {
+			if !r.request.Prune || all[i].owner != r.request.Owner {
+				r.accounts[all[i].Key] = true
+			}
+		}
+		return all, err
+	}
+	return k
+}
+
+func (r *run) webhooks() kind {
+	return kind{
+		name: "webhook", member: "webhooks", alike: true,
+		fields: []kinds.Field{
+			{Name: "url", Required: true, Check: kinds.Checked(event.ParseURL)},
+			{Name: "events", Required: true, Shape: kinds.Texts, Check: kinds.Checked(event.ParseType)},
+			{Name: "pattern", Check: kinds.Checked(registry.ParsePattern)}, {Name: audit.FieldSecret, Check: kinds.Checked(event.ParseSecret)},
+		},
+		decode: func(_ context.Context, v audit.Details) (object, error) {
+			draft := event.Draft{
+				URL: v.Text("url"), Events: v.Texts("events"), Pattern: v.Text("pattern"),
+				Secret: event.Secret(v.Text(audit.FieldSecret)),
+			}
+			w, err := event.New(draft)
+			o := r.webhook(&w, draft.Secret)
+			o.save = func(ctx context.Context, owner string, before *object) (err error) {
+				if draft.ManagedBy = owner; before == nil {
+					_, _, err = r.ports.Webhooks.Add(ctx, draft)
+					return err
+				}
+				_, err = r.ports.Webhooks.Change(ctx, event.WebhookID(before.id),
+					func(event.Draft) event.Draft { return draft }, nil)
+				return err
+			}
+			return o, err
+		},
+		stored: listed(r.ports.Webhooks.List, func(w *notifying.Listed) object {
+			secret, err := r.ports.Sealer.Open(w.Secret, notifying.SealedSecret(w.ID))
+			if err != nil { // of another key: every secret is another one
+				secret = w.Secret
+			}
+			return r.webhook(&w.Webhook, event.Secret(secret))
+		}),
+	}
+}
+
+func (r *run) webhook(w *event.Webhook, secret event.Secret) object {
+	id := w.ID
+	return object{
+		Object: audit.Object{Kind: "webhook", Key: w.URL.String(), Fields: kinds.Present(audit.Details{
+			"url": audit.Text(w.URL.String()), "events": audit.Texts(w.Events), "pattern": audit.Text(w.Pattern.String()),
+			audit.FieldSecret: audit.Text(audit.HashSecret(secret)),
+		})},
+		id: string(w.ID), owner: w.ManagedBy,
+		remove: func(ctx context.Context) error { return r.ports.Webhooks.Remove(ctx, id, nil) },
+	}
 }

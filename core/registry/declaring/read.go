@@ -136,7 +136,6 @@ func readFields(n *Node, path string, fields []kinds.Field, found *problems) aud
 	return values
 }
 
-// readField returns the value of a field.
 func readField(f *kinds.Field, n *Node, path string, found *problems) audit.Value {
 	if f.Shape == kinds.Document && n.Form == Object {
 		return readAny(n)

@@ -137,3 +137,16 @@ func joinActions(actions []registry.Action) string {
 	}
 	return words
 }
+
+// checkReserved returns fault.Forbidden for the name of a server that no one may publish
+// (contract P-21).
+func (p *Publisher) checkReserved(serverName string) error {
+	name, bad := registry.ParseName(serverName) // the rules of documents refuse a bad name
+	for _, reserved := range p.config.Reserved {
+		if bad == nil && reserved.Matches(name) {
+			return fault.Newf(fault.Forbidden, "%s is in the reserved namespace %s, in which nobody may publish",
+				name, reserved)
+		}
+	}
+	return nil
+}

@@ -29,7 +29,6 @@ const (
 	TopicProperty
 )
 
-// topicWords are the topics in words.
 var topicWords = [...]string{
 	"host", "package", "command", "argument", "environment variable", "secret", "header", "repository", "transport",
 	"address", "property",

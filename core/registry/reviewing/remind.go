@@ -217,7 +217,6 @@ func (r *Reminder) NotifySubmitters(ctx context.Context) error {
 	return nil
 }
 
-// newDecisionNotice returns the notice of a decision.
 func newDecisionNotice(r review.Review) authority.DecisionNotice {
 	return authority.DecisionNotice{
 		People: r.Submitter.People(), Approved: r.State == review.Approved,

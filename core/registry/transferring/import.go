@@ -56,7 +56,6 @@ func (r *importRun) record(ctx context.Context) error {
 		registry.NewOperatorChange("import", r.mover.run.Describe(audit.Details{}, "versions")))
 }
 
-// importRun is one import.
 type importRun struct {
 	mover   *Mover
 	options Options

@@ -3,6 +3,13 @@
 package view
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/email"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/fields"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -148,4 +155,118 @@ func (v View) Latest(all []registry.Release) (registry.Release, bool) {
 func (v View) Equal(w View) bool {
 	return v.Name == w.Name && v.Deprecated == w.Deprecated && v.Access == w.Access &&
 		v.ManagedBy == w.ManagedBy && v.Members.Equal(w.Members) && v.Selection.Equal(w.Selection)
+}
+
+// MaxMembers is the greatest number of people and groups of a view (contract C-36).
+const MaxMembers = 50
+
+// Members are who may read a view with the access People: everybody who is signed in, if there are
+// none. newMembers makes them.
+type Members struct {
+	People []string // e-mail addresses
+	Groups []string // PROVIDER/GROUP, of company sign-in
+}
+
+// Any reports whether everybody who is signed in is a member.
+func (m Members) Any() bool { return len(m.People)+len(m.Groups) == 0 }
+
+// Has reports whether a person with an e-mail address, who is in groups, is a member.
+func (m Members) Has(address string, groups []string) bool {
+	return m.Any() || slices.Contains(m.People, address) && address != "" ||
+		slices.ContainsFunc(m.Groups, func(g string) bool { return slices.Contains(groups, g) })
+}
+
+// Equal reports whether two lists of members are the same.
+func (m Members) Equal(n Members) bool {
+	return slices.Equal(m.People, n.People) && slices.Equal(m.Groups, n.Groups)
+}
+
+// ParseGroup returns the group that s contains. It returns fault.Invalid for a text of another form.
+func ParseGroup(s string) (string, error) {
+	provider, name, ok := strings.Cut(s, "/")
+	if !ok || fields.CheckName(provider) != nil || !fields.IsText(name, fields.MaxText) {
+		return "", fault.New(fault.Invalid, "a group must be PROVIDER/GROUP, for example acme/developers")
+	}
+	return s, nil
+}
+
+// ParsePerson returns the e-mail address that s contains, in the form in which addresses are
+// compared. It returns fault.Invalid for another text.
+func ParsePerson(s string) (string, error) {
+	address := email.Canonical(s)
+	if len(address) > email.Max || !email.IsAddress(address) {
+		return "", fault.Newf(fault.Invalid, "a person must be an e-mail address, not %.60q", s)
+	}
+	return address, nil
+}
+
+// newMembers returns the members of a draft of a view with an access.
+func newMembers(d Draft, a Access) (m Members, err error) {
+	if m.People, err = parseMembers("people", d.People, ParsePerson); err != nil {
+		return m, err
+	}
+	if m.Groups, err = parseMembers("groups", d.Groups, ParseGroup); err != nil {
+		return m, err
+	}
+	field := "groups"
+	if len(m.People) > 0 {
+		field = "people"
+	}
+	switch n := len(m.People) + len(m.Groups); {
+	case n > 0 && a != People:
+		return m, fault.In(field, fault.Newf(fault.Invalid, "%s: only a view with the access people has them", field))
+	case n > MaxMembers:
+		return m, fault.In(field, fault.Newf(fault.Invalid, "%s: a view must have at most %d people and groups, and has %d",
+			field, MaxMembers, n))
+	}
+	return m, nil
+}
+
+// parseMembers returns the values of a field, each once.
+func parseMembers(field string, texts []string, parse func(string) (string, error)) (all []string, err error) {
+	for _, s := range texts {
+		one, err := parse(s)
+		if err != nil {
+			return nil, fault.In(field, fault.Newf(fault.Invalid, "%s: %s", field, fault.PublicMessage(err)))
+		}
+		if !slices.Contains(all, one) {
+			all = append(all, one)
+		}
+	}
+	return all, nil
+}
+
+// Secret is a token of a view in clear: 256 random bits. It prints as a placeholder.
+type Secret string
+
+// String returns a placeholder.
+func (Secret) String() string { return "[view token]" }
+
+// GoString returns a placeholder.
+func (s Secret) GoString() string { return s.String() }
+
+// secretPrefix is at the start of each token, so that people and scanners recognise one.
+const secretPrefix = "tgview_"
+
+// NewSecret returns the token of 256 random bits: the prefix, and 43 characters of base64url, which
+// need no escape in a path.
+func NewSecret(random [32]byte) Secret {
+	return Secret(secretPrefix + base64.RawURLEncoding.EncodeToString(random[:]))
+}
+
+// Hash is the hash under which a token is stored. A plain hash suffices for 256 random bits.
+type Hash [sha256.Size]byte
+
+// Hash returns the hash of the token.
+func (s Secret) Hash() Hash { return sha256.Sum256([]byte(s)) }
+
+// MaxTokens is the greatest number of tokens of one view (contract C-34).
+const MaxTokens = 100
+
+// Token is a token of a view as it is stored. Its name is unique among those of the view.
+type Token struct {
+	View      Name
+	Name      TokenName
+	Hash      Hash
+	CreatedAt time.Time
 }

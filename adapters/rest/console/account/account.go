@@ -81,13 +81,13 @@ func New(s *site.Site, p Ports) *Pages { return &Pages{s, p} }
 // Mount adds the routes.
 func (p *Pages) Mount(r fiber.Router) {
 	r.Get(Path, p.site.Require(auth.Unverified, p.show))
-	p.site.Post(r, sessionPath, 3, site.Act{Level: auth.Unverified, Title: "End this session", Do: p.endSession})
-	p.site.Post(r, revokePath, 3, site.Act{Level: auth.Unverified, Title: "Revoke this device", Do: p.revoke})
+	p.site.Post(r, sessionPath, 3, site.Act{Level: auth.Unverified, Title: "End this session", Do: withID(p.endSession)})
+	p.site.Post(r, revokePath, 3, site.Act{Level: auth.Unverified, Title: "Revoke this device", Do: withID(p.revoke)})
 	p.site.Post(r, renamePath, 3, site.Act{
-		Level: auth.Unverified, Title: "Rename this device", Do: p.rename, Show: p.showAgain,
+		Level: auth.Unverified, Title: "Rename this device", Do: withID(p.rename), Show: p.showAgain,
 	})
 	p.site.Post(r, trustPath, 3, site.Act{
-		Level: auth.Unverified, Title: "Change the trust of this device", Do: p.setTrust,
+		Level: auth.Unverified, Title: "Change the trust of this device", Do: withID(p.setTrust),
 	})
 	r.Get(passwordPath, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.showPassword(v, nil) }))
 	p.site.Post(r, passwordPath, 0, site.Act{
@@ -100,7 +100,7 @@ func (p *Pages) Mount(r fiber.Router) {
 	p.mountUsage(r)
 	p.mountApplications(r)
 	p.site.Post(r, unlinkPath, 3, site.Act{
-		Level: auth.FullTrust, Title: "Unlink this company sign-in", Do: p.unlink,
+		Level: auth.FullTrust, Title: "Unlink this company sign-in", Do: withID(p.unlink),
 	})
 	r.Get(logPath, p.site.Require(auth.Unverified, p.showLog))
 }
@@ -261,7 +261,6 @@ func newDeviceView(d auth.Device, current auth.DeviceID) deviceView {
 	return view
 }
 
-// nameField returns the id of the field for the name of a device.
 func nameField(id auth.DeviceID) string { return "name-" + string(id) }
 
 // evaluations is how many of the last evaluations are searched for those of the sessions.
@@ -314,46 +313,23 @@ var notices = map[string]string{
 	"linked":      "The company sign-in is linked.", "unlinked": "The company sign-in is unlinked, and the sessions that came from it are ended.",
 }
 
-func (p *Pages) endSession(v *site.Visit) error {
-	id, err := pathID[auth.SessionID](v)
-	if err != nil {
-		return err
-	}
-	if err := p.ports.SignIn.Terminate(v.UserContext(), v.Session, id); err != nil {
-		return err
-	}
-	return v.Redirect(Path + "?done=session")
+func (p *Pages) endSession(v *site.Visit, id auth.SessionID) error {
+	return v.Done(p.ports.SignIn.Terminate(v.UserContext(), v.Session, id), Path, "session")
 }
 
-func (p *Pages) revoke(v *site.Visit) error {
-	id, err := pathID[auth.DeviceID](v)
-	if err != nil {
-		return err
-	}
-	if _, err := p.ports.Devices.Revoke(v.UserContext(), v.Session, id); err != nil {
-		return err
-	}
-	return v.Redirect(Path + "?done=revoked")
+func (p *Pages) revoke(v *site.Visit, id auth.DeviceID) error {
+	_, err := p.ports.Devices.Revoke(v.UserContext(), v.Session, id)
+	return v.Done(err, Path, "revoked")
 }
 
-func (p *Pages) rename(v *site.Visit) error {
-	id, err := pathID[auth.DeviceID](v)
-	if err != nil {
-		return err
-	}
-	if _, err := p.ports.Devices.Rename(v.UserContext(), v.Session, id, v.Form.Get("name")); err != nil {
-		return err
-	}
-	return v.Redirect(Path + "?done=renamed")
+func (p *Pages) rename(v *site.Visit, id auth.DeviceID) error {
+	_, err := p.ports.Devices.Rename(v.UserContext(), v.Session, id, v.Form.Get("name"))
+	return v.Done(err, Path, "renamed")
 }
 
 // setTrust marks a device as trusted or not. That may lower the session of this browser, whose
 // cookie then changes.
-func (p *Pages) setTrust(v *site.Visit) error {
-	id, err := pathID[auth.DeviceID](v)
-	if err != nil {
-		return err
-	}
+func (p *Pages) setTrust(v *site.Visit, id auth.DeviceID) error {
 	status, done := auth.DeviceTrusted, "trusted"
 	if v.Form.Get("trust") == "no" {
 		status, done = auth.DeviceUntrusted, "untrusted"
@@ -365,10 +341,7 @@ func (p *Pages) setTrust(v *site.Visit) error {
 	if device.MarkUnproven {
 		done = "unproven"
 	}
-	if err := v.RotateCookie(); err != nil {
-		return err
-	}
-	return v.Redirect(Path + "?done=" + done)
+	return v.Done(v.RotateCookie(), Path, done)
 }
 
 // pathID returns the id in the path. It returns fault.NotFound if that is no id.
@@ -382,4 +355,15 @@ func pathID[ID ~string](v *site.Visit) (ID, error) {
 		return "", fault.New(fault.NotFound, "there is no such page")
 	}
 	return id, nil
+}
+
+// withID returns an act on what has the id in the path.
+func withID[ID ~string](do func(*site.Visit, ID) error) func(*site.Visit) error {
+	return func(v *site.Visit) error {
+		id, err := pathID[ID](v)
+		if err != nil {
+			return err
+		}
+		return do(v, id)
+	}
 }

@@ -30,7 +30,7 @@ func (p *Pages) mountApplications(r fiber.Router) {
 	}
 	r.Get(site.ApplicationsPath, p.site.Require(auth.Unverified, p.showApplications))
 	p.site.Post(r, revokeApplicationPath, 2, site.Act{
-		Level: auth.Unverified, Title: "Revoke the access of this application", Do: p.revokeApplication,
+		Level: auth.Unverified, Title: "Revoke the access of this application", Do: withID(p.revokeApplication),
 	})
 }
 
@@ -56,13 +56,6 @@ func (p *Pages) showApplications(v *site.Visit) error {
 	return v.Render(applicationsPage, site.Head{Title: "Applications with access", Notice: notices[v.Text("done")]}, view)
 }
 
-func (p *Pages) revokeApplication(v *site.Visit) error {
-	id, err := pathID[oauth.FamilyID](v)
-	if err == nil {
-		err = p.ports.Applications.Remove(v.UserContext(), v.Session, id)
-	}
-	if err != nil {
-		return err
-	}
-	return v.Redirect(site.ApplicationsPath + "?done=application")
+func (p *Pages) revokeApplication(v *site.Visit, id oauth.FamilyID) error {
+	return v.Done(p.ports.Applications.Remove(v.UserContext(), v.Session, id), site.ApplicationsPath, "application")
 }

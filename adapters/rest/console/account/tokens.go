@@ -95,10 +95,7 @@ func (p *Pages) removeTokens(v *site.Visit) error {
 	if err == nil {
 		err = p.ports.Tokens.RemoveSince(auditing.By(v.UserContext(), who.Actor()), auth.Owner(v.Account.ID), since)
 	}
-	if err != nil {
-		return err
-	}
-	return v.Redirect(tokensPath + "?done=tokens")
+	return v.Done(err, tokensPath, "tokens")
 }
 
 func (p *Pages) addToken(v *site.Visit) error {
@@ -107,10 +104,7 @@ func (p *Pages) addToken(v *site.Visit) error {
 }
 
 func (p *Pages) removeToken(v *site.Visit) error {
-	if err := tokenlist.Remove(v.UserContext(), v, p.ports.Tokens, auth.Owner(v.Account.ID)); err != nil {
-		return err
-	}
-	return v.Redirect(tokensPath + "?done=token")
+	return v.Done(tokenlist.Remove(v.UserContext(), v, p.ports.Tokens, auth.Owner(v.Account.ID)), tokensPath, "token")
 }
 
 const usagePath = Path + "/access"

@@ -114,7 +114,7 @@ func (p *Pages) addGrant(ctx context.Context, v *site.Visit) error {
 	if err == nil {
 		err = p.ports.GrantChanges.Add(ctx, g)
 	}
-	return done(v, err, grantsPath, "granted")
+	return v.Done(err, grantsPath, "granted")
 }
 
 func (p *Pages) removeGrant(ctx context.Context, v *site.Visit) error {
@@ -122,7 +122,7 @@ func (p *Pages) removeGrant(ctx context.Context, v *site.Visit) error {
 	if err == nil {
 		err = p.removeByHand(ctx, g)
 	}
-	return done(v, err, grantsPath, "revoked")
+	return v.Done(err, grantsPath, "revoked")
 }
 
 // removeByHand removes a grant that no file manages.

@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/oauth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/kinds"
+	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/authorization"
 	"github.com/tollgate-dev/tollgate/ports/management"
 )
@@ -233,7 +234,7 @@ func (p *Pages) mountKind(r fiber.Router, k kindPages) {
 	}, k.page))
 	up := 1 + strings.Count(one[len(k.path):], "/") // to the list
 	p.site.Post(r, one+"/remove", up, p.act("Remove this "+k.noun, func(ctx context.Context, v *site.Visit) error {
-		return done(v, k.removeObject(ctx, v), k.path, k.removed)
+		return v.Done(k.removeObject(ctx, v), k.path, k.removed)
 	}, nil))
 }
 
@@ -243,12 +244,12 @@ func (k *kindPages) store( //nolint:revive // what a form and its page say
 	ctx context.Context, v *site.Visit, name string, exists bool, page, notice string,
 ) error {
 	if k.put != nil {
-		return done(v, k.put(ctx, v, name, exists), page, notice)
+		return v.Done(k.put(ctx, v, name, exists), page, notice)
 	}
 	stored, err := putObject(ctx, v, k, name, exists)
 	secret := stored.State.Text(k.Kind().Shown)
 	if err != nil || secret == "" {
-		return done(v, err, page, notice)
+		return v.Done(err, page, notice)
 	}
 	of := "the " + k.noun + " " + name
 	return v.ShowOnce(site.Secret{
@@ -376,4 +377,42 @@ func (k *kindPages) showPage(ctx context.Context, v *site.Visit, problems site.P
 	view := k.view(v, problems, &one, action)
 	title := strings.ToUpper(k.noun[:1]) + k.noun[1:] + " " + one.Key
 	return v.Render(objectPage, newHead(v, title, problems, view.Change), view)
+}
+
+// shower shows a page, with the problems of the form on it that was sent.
+type shower func(ctx context.Context, v *site.Visit, problems site.Problems) error
+
+// open adds the route of a page with forms.
+func (p *Pages) open(r fiber.Router, path string, show shower) {
+	r.Get(path, p.page(func(ctx context.Context, v *site.Visit) error { return show(ctx, v, nil) }))
+}
+
+// newHead returns the head of a page with forms.
+func newHead(v *site.Visit, title string, problems site.Problems, forms ...site.FormView) site.Head {
+	return site.Head{Title: title, Notice: notices[v.Text("done")], Problems: problems.Among(forms...)}
+}
+
+// setConflict gives a page the status of a conflict if it shows why a change was refused of what a file
+// manages: there is no form on it to mend.
+func setConflict(v *site.Visit, problems site.Problems, manager string) {
+	if manager != "" && len(problems) > 0 {
+		v.Status(fiber.StatusConflict)
+	}
+}
+
+// key returns a parameter of the path as the key of an object; one that cannot be read is the key of
+// nothing.
+func key[T ~string](v *site.Visit, name string) T {
+	text, _ := v.Param(name)
+	return T(text)
+}
+
+// byHand returns the check of a change by a person: that the object exists, and no file manages it.
+func byHand[T any](manager func(*T) string) registry.Check[T] {
+	return func(current *T) error {
+		if current == nil {
+			return fault.New(fault.NotFound, "it was removed while you edited it")
+		}
+		return registry.CheckByHand(manager(current), "")
+	}
 }

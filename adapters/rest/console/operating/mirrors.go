@@ -89,5 +89,5 @@ func (p *Pages) mirror(ctx context.Context, v *site.Visit, problems site.Problem
 
 func (p *Pages) syncMirror(ctx context.Context, v *site.Visit) error {
 	name := key[mirror.Name](v, "name")
-	return done(v, p.ports.Mirrors.Schedule(ctx, name), mirrorsPath+"/"+url.PathEscape(string(name)), "sync")
+	return v.Done(p.ports.Mirrors.Schedule(ctx, name), mirrorsPath+"/"+url.PathEscape(string(name)), "sync")
 }

@@ -90,7 +90,7 @@ func acting(
 	do func(context.Context, auth.Email) error, notice string,
 ) func(context.Context, *site.Visit, auth.Email) error {
 	return func(ctx context.Context, v *site.Visit, email auth.Email) error {
-		return done(v, do(ctx, email), personAddress(email), notice)
+		return v.Done(do(ctx, email), personAddress(email), notice)
 	}
 }
 
@@ -230,7 +230,7 @@ func (p *Pages) changeProfile(ctx context.Context, v *site.Visit) error {
 	}
 	name, phone := v.Form.Get("name"), v.Trimmed("phone")
 	err = p.ports.People.SetProfile(ctx, email, people.Profile{Name: &name, Phone: &phone})
-	return done(v, err, personAddress(email), "saved")
+	return v.Done(err, personAddress(email), "saved")
 }
 
 // changePersonGrant does something with the grant of the person in the path that a form describes.
@@ -248,6 +248,6 @@ func (p *Pages) changePersonGrant(notice string, do func(context.Context, regist
 		if err == nil {
 			err = do(ctx, g)
 		}
-		return done(v, err, personAddress(email), notice)
+		return v.Done(err, personAddress(email), notice)
 	}
 }

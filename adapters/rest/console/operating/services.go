@@ -149,7 +149,7 @@ func (p *Pages) putService(ctx context.Context, v *site.Visit, name string, exis
 }
 
 func (p *Pages) addWorkload(ctx context.Context, v *site.Visit) error {
-	return done(v, p.changeStored(ctx, v, func(d *service.Draft) error {
+	return v.Done(p.changeStored(ctx, v, func(d *service.Draft) error {
 		claims, err := policylist.ReadClaims(v)
 		d.Workloads = append(d.Workloads, service.WorkloadDraft{
 			Issuer: v.Trimmed("issuer"), Subject: v.Trimmed("subject"), Claims: claims, Audience: v.Trimmed("audience"),
@@ -160,7 +160,7 @@ func (p *Pages) addWorkload(ctx context.Context, v *site.Visit) error {
 }
 
 func (p *Pages) removeWorkload(ctx context.Context, v *site.Visit) error {
-	return done(v, p.changeStored(ctx, v, func(d *service.Draft) error {
+	return v.Done(p.changeStored(ctx, v, func(d *service.Draft) error {
 		n, err := strconv.Atoi(key[string](v, "number"))
 		if err != nil || n < 0 || n >= len(d.Workloads) || d.Workloads[n].Subject != v.Form.Get("subject") {
 			return fault.New(fault.NotFound, "there is no such workload")
@@ -179,7 +179,7 @@ func (p *Pages) addServiceGrant(ctx context.Context, v *site.Visit) error {
 	if err == nil {
 		err = p.ports.GrantChanges.Add(ctx, g)
 	}
-	return done(v, err, serviceAddress(v), "granted")
+	return v.Done(err, serviceAddress(v), "granted")
 }
 
 func (p *Pages) addServiceToken(ctx context.Context, v *site.Visit) error {
@@ -190,5 +190,5 @@ func (p *Pages) addServiceToken(ctx context.Context, v *site.Visit) error {
 
 func (p *Pages) removeServiceToken(ctx context.Context, v *site.Visit) error {
 	err := tokenlist.Remove(ctx, v, p.ports.Tokens, auth.ServiceOwner(key[string](v, "name")))
-	return done(v, err, serviceAddress(v), "untoken")
+	return v.Done(err, serviceAddress(v), "untoken")
 }

@@ -106,5 +106,5 @@ func (p *Pages) addViewToken(ctx context.Context, v *site.Visit) error {
 func (p *Pages) removeViewToken(ctx context.Context, v *site.Visit) error {
 	name := key[view.Name](v, "name")
 	err := p.ports.Views.RemoveToken(ctx, name, key[view.TokenName](v, "token"))
-	return done(v, err, viewsPath+"/"+url.PathEscape(string(name)), "untoken")
+	return v.Done(err, viewsPath+"/"+url.PathEscape(string(name)), "untoken")
 }

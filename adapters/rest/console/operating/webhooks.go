@@ -127,7 +127,7 @@ func (p *Pages) changeWebhook(ctx context.Context, v *site.Visit) error {
 	draft := webhookDraft(v)
 	_, err := p.ports.Webhooks.Change(ctx, key[event.WebhookID](v, "id"),
 		func(event.Draft) event.Draft { return draft }, byHand(managerOfWebhook))
-	return done(v, err, v.Path(), "saved")
+	return v.Done(err, v.Path(), "saved")
 }
 
 func (p *Pages) testWebhook(ctx context.Context, v *site.Visit) error {
@@ -139,7 +139,7 @@ func (p *Pages) testWebhook(ctx context.Context, v *site.Visit) error {
 	if err == nil && status/100 != 2 {
 		err = fault.Newf(fault.Conflict, "the receiver has answered with the status %d", status)
 	}
-	return done(v, err, webhooksPath+"/"+string(id), "tested")
+	return v.Done(err, webhooksPath+"/"+string(id), "tested")
 }
 
 // tested shows the page of a webhook whose receiver has not accepted a test.
@@ -152,10 +152,10 @@ func (p *Pages) tested(ctx context.Context, v *site.Visit, problems site.Problem
 
 func (p *Pages) redeliver(ctx context.Context, v *site.Visit) error {
 	_, err := p.ports.Webhooks.Redeliver(ctx, key[event.WebhookID](v, "id"), event.ID(v.Form.Get("event")))
-	return done(v, err, webhooksPath, "redelivered")
+	return v.Done(err, webhooksPath, "redelivered")
 }
 
 func (p *Pages) removeWebhook(ctx context.Context, v *site.Visit) error {
 	err := p.ports.Webhooks.Remove(ctx, key[event.WebhookID](v, "id"), byHand(managerOfWebhook))
-	return done(v, err, webhooksPath, "webhook")
+	return v.Done(err, webhooksPath, "webhook")
 }

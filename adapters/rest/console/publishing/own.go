@@ -181,10 +181,7 @@ func (p *Pages) setStatus(v *site.Visit) error {
 	if err != nil {
 		return err
 	}
-	if err := p.changeStatus(v, text, r); err != nil {
-		return err
-	}
-	return v.Redirect(strings.TrimSuffix(strings.Clone(v.Path()), "/status") + "?done=status")
+	return v.Done(p.changeStatus(v, text, r), strings.TrimSuffix(strings.Clone(v.Path()), "/status"), "status")
 }
 
 // changeStatus changes the status of the version of the form, or of all versions of the server.
@@ -241,10 +238,8 @@ func (p *Pages) request(v *site.Visit) error {
 	if err != nil {
 		return err
 	}
-	if _, err := p.ports.Requests.Request(v.UserContext(), who, requestDraft(v)); err != nil {
-		return err
-	}
-	return v.Redirect(ownPath + "?done=requested")
+	_, err = p.ports.Requests.Request(v.UserContext(), who, requestDraft(v))
+	return v.Done(err, ownPath, "requested")
 }
 
 func (p *Pages) showRequest(v *site.Visit, problems site.Problems) error {

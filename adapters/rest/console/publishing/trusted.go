@@ -240,10 +240,7 @@ func (p *Pages) allow(v *site.Visit) error {
 	if err == nil {
 		_, err = p.ports.Policies.Add(v.UserContext(), who, d)
 	}
-	if err != nil {
-		return err
-	}
-	return v.Redirect(trustedPath + "?done=allowed")
+	return v.Done(err, trustedPath, "allowed")
 }
 
 func (p *Pages) removePolicy(v *site.Visit) error {
@@ -256,8 +253,5 @@ func (p *Pages) removePolicy(v *site.Visit) error {
 		err = p.ports.Policies.Remove(v.UserContext(), who, registry.PolicyID(id),
 			func(one *publisher.Policy) error { return registry.CheckByHand(one.ManagedBy, "") })
 	}
-	if err != nil {
-		return err
-	}
-	return v.Redirect(trustedPath + "?done=removed")
+	return v.Done(err, trustedPath, "removed")
 }

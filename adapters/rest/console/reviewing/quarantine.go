@@ -105,10 +105,7 @@ func (p *Pages) release(v *site.Visit) error {
 	if err != nil {
 		return err
 	}
-	if err := p.ports.Quarantine.Release(v.UserContext(), who, readTarget(v)); err != nil {
-		return err
-	}
-	return v.Redirect(QuarantinePath + "?done=released")
+	return v.Done(p.ports.Quarantine.Release(v.UserContext(), who, readTarget(v)), QuarantinePath, "released")
 }
 
 func readTarget(v *site.Visit) quarantining.Target {

@@ -64,7 +64,6 @@ func (p *Pages) queue(v *site.Visit, problems site.Problems) error {
 		site.Head{Title: "Reviews", Notice: notices[v.Text("done")], Problems: problems.Only("comment")}, view)
 }
 
-// add adds a page of reviews.
 func (view *queueView) add(found reviewing.Page) {
 	if view.Reviews = found.Reviews; found.NextCursor != "" {
 		view.Next = view.Filter.path(found.NextCursor)
@@ -152,10 +151,7 @@ func (p *Pages) decideSelected(v *site.Visit) error {
 	if err != nil {
 		return err
 	}
-	if err := decideEach(v.UserContext(), who, ids, comment, do); err != nil {
-		return err
-	}
-	return v.Redirect(Path + "?done=" + notice)
+	return v.Done(decideEach(v.UserContext(), who, ids, comment, do), Path, notice)
 }
 
 // selected returns the reviews that are selected in a form.

@@ -121,8 +121,5 @@ func (p *Pages) decide(v *site.Visit) error {
 	default:
 		err = fault.New(fault.Invalid, "choose whether to approve or to reject")
 	}
-	if err != nil {
-		return err
-	}
-	return v.Redirect(Path + "/" + url.PathEscape(string(id)) + "?done=" + v.Form.Get("decision"))
+	return v.Done(err, Path+"/"+url.PathEscape(string(id)), v.Form.Get("decision"))
 }

@@ -7,11 +7,14 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/url"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/kinds"
 )
 
 // maxFields is the greatest number of fields of a form.
@@ -93,3 +96,149 @@ var newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 func errForm() error { return fault.New(fault.Invalid, "the form cannot be read") }
 
 func errTooManyFields() error { return fault.New(fault.Invalid, "the form has too many fields") }
+
+// Input is a field of a form that a table describes.
+type Input struct {
+	Name, Label string
+	// Kind is "select", "choices" or "area", or else the type of an input; "text" if it is empty.
+	Kind     string
+	Hint     string
+	Options  []Option // of "select" and "choices"
+	Required bool
+}
+
+// Option is a value that a field offers.
+type Option = kinds.Option
+
+// Options returns options whose texts are their values.
+func Options[T ~string](values ...T) []Option { return kinds.Words(values...) }
+
+// Form is a form that a table describes. The template "form" shows it, filled in.
+type Form struct {
+	Action string // the address that it is sent to
+	Button string // what it does
+	Inputs []Input
+}
+
+// FormView is a form as it is filled in.
+type FormView struct {
+	Form
+
+	Fields []inputView
+}
+
+type inputView struct {
+	fieldView
+	Input
+
+	Value   string
+	Choices []choiceView
+}
+
+// Stored returns what the field has in words, line by line.
+func (in inputView) Stored() (lines []string) {
+	for _, c := range in.Choices {
+		if c.Chosen {
+			lines = append(lines, c.Text)
+		}
+	}
+	if len(in.Options) == 0 && in.Value != "" {
+		lines = strings.Split(in.Value, "\n")
+	}
+	return lines
+}
+
+type choiceView struct {
+	Option
+
+	Chosen bool
+}
+
+// Fill returns a form with what was sent to it, and its problems; if the request has another
+// address, with what is stored.
+func (v *Visit) Fill(f Form, stored url.Values, problems Problems) FormView {
+	if v.Method() == fiber.MethodPost && v.Path() == f.Action {
+		stored = v.Form
+	} else {
+		problems = nil
+	}
+	return FillForm(f, stored, problems)
+}
+
+// FillForm returns a form with values and problems.
+func FillForm(f Form, values url.Values, problems Problems) FormView {
+	view := FormView{Form: f}
+	for _, in := range f.Inputs {
+		var hint []string
+		if in.Hint != "" {
+			hint = []string{in.Name + "-hint"}
+		}
+		if in.Kind == "" {
+			in.Kind = "text"
+		}
+		field := inputView{fieldView: newFieldView(problems, in.Name, hint...), Input: in, Value: values.Get(in.Name)}
+		for _, o := range in.Options {
+			field.Choices = append(field.Choices, choiceView{o, slices.Contains(values[in.Name], o.Value)})
+		}
+		view.Fields = append(view.Fields, field)
+	}
+	return view
+}
+
+// Among returns the problems for the summary of a page: those that no field of its forms has are
+// about the whole form.
+func (p Problems) Among(forms ...FormView) Problems {
+	var fields []string
+	for _, f := range forms {
+		for _, in := range f.Fields {
+			if in.Mistake != "" {
+				fields = append(fields, in.ID)
+			}
+		}
+	}
+	return p.Only(fields...)
+}
+
+// Only returns the problems; those of other fields are about the whole form.
+func (p Problems) Only(fields ...string) Problems {
+	known := slices.Clone(p)
+	for i := range known {
+		if !slices.Contains(fields, known[i].Field) {
+			known[i].Field = ""
+		}
+	}
+	return known
+}
+
+// Ask is an act that the template "ask" shows behind a question, because it cannot be undone.
+type Ask struct {
+	Action, Button string
+	Label          string // what the button does, also for those who do not see what is around it
+	Question       string
+	Fields         []Field
+}
+
+// newAsk returns an act with fields, given by their names and values in turn.
+func newAsk(action, button, label, question string, fields ...string) Ask {
+	a := Ask{Action: action, Button: button, Label: label, Question: question}
+	for pair := range slices.Chunk(fields, 2) {
+		a.Fields = append(a.Fields, Field{pair[0], pair[1]})
+	}
+	return a
+}
+
+// Secret is a text that the service shows once.
+type Secret struct {
+	Title, Value string
+	Hint         string    // how it is used
+	Until        time.Time // it is good once, until then; zero if it is good more often
+	Back         Link
+}
+
+var secretPage = NewPage(templateFiles, "templates/secret.html")
+
+// ShowOnce sends the page with a secret, as the answer to the form that made it.
+func (v *Visit) ShowOnce(s Secret) error { return v.Render(secretPage, Head{Title: s.Title}, s) }
+
+// Trimmed returns a field of the form without spaces around it.
+func (v *Visit) Trimmed(field string) string { return strings.TrimSpace(v.Form.Get(field)) }

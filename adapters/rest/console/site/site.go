@@ -326,6 +326,14 @@ func (v *Visit) address() string {
 // Redirect sends the browser to another page, which it gets with GET.
 func (v *Visit) Redirect(to string) error { return v.Ctx.Redirect(markStep(to), http.StatusSeeOther) }
 
+// Done leads to a page that says what was done, or returns err.
+func (v *Visit) Done(err error, page, notice string) error {
+	if err != nil {
+		return err
+	}
+	return v.Redirect(page + "?done=" + notice)
+}
+
 // SignInAddress returns the address of the sign-in that leads to a page.
 func SignInAddress(next string) string { return withNext(SignInPath, next) }
 
