@@ -33,7 +33,7 @@ func TestRegistered(t *testing.T) {
 
 	b.Open("/console/operator", http.StatusOK).Follow("Resources", http.StatusOK)
 	resource := []string{"name", "weather", "url", "https://weather.example.com/mcp", "servers", "com.example/weather"}
-	b.Press("Add this resource", http.StatusUnprocessableEntity, append(resource, "tokenTtl", "59")...)
+	b.Press("Add this resource", http.StatusUnprocessableEntity, append(resource, "tokenTtl", "59")...).WantText("Lifetime of tokens must be a whole number")
 	b.Press("Add this resource", http.StatusOK, "tokenTtl", "").WantText("It is added.")
 	b.Follow("weather", http.StatusOK).WantFields("tokenTtl", "600", "minTrust", "LIMITED_TRUST", "refresh", "true")
 	b.Press("Save this resource", http.StatusOK, "refresh", "").WantText(changed).WantFields("refresh", "")
