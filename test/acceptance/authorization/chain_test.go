@@ -26,7 +26,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/must"
 )
 
-// sunny is the tool server of the chain, behind nginx.
+// sunny is the tool server of the chain, which nginx protects.
 const sunny = "com.example/sunny"
 
 // chain is an unmodified client of the go-sdk, and the Chromium of its person.
@@ -40,7 +40,7 @@ type chain struct {
 	config  *oauth2.Config // by which the client renews its tokens
 }
 
-// TestChain goes all the way of a person with an unmodified client: the 401 of a tool server behind nginx, the metadata
+// TestChain goes all the way of a person with an unmodified client: the 401 of a tool server that nginx protects, the metadata
 // of the tool server and of the authorization server, the sign-in and the consent in Chromium, the code, the tokens, a
 // call that nginx lets through, and a refresh. Then the tool server is put into quarantine: nginx denies the next call,
 // and no token is renewed.
@@ -96,7 +96,7 @@ func TestChain(t *testing.T) {
 	})
 }
 
-// startProtected starts the tool server behind nginx, which gets decisions and passes the token on, since the tool
+// startProtected starts the tool server and nginx before it, which gets decisions and passes the token on, since the tool
 // server checks it too, and the host, since on this computer the go-sdk refuses others than that of this computer. It
 // returns the address that clients call, which is that of a resource.
 func (c *chain) startProtected(t *testing.T) (address string) {
