@@ -40,9 +40,14 @@ func (s *site) newHandler(t *testing.T) *auth.AuthorizationCodeHandler {
 	return h
 }
 
-// agree opens a request in a browser of Ada, who signs in, passes a step-up and agrees, where she is asked to, and returns
-// what the client gets.
+// agree lets Ada agree to a request, and returns what the client gets.
 func (s *site) agree(b *webtest.Browser, query string) url.Values {
+	s.answer(b, query)
+	return wayBack(b)
+}
+
+// answer opens a request in a browser of Ada, who signs in, passes a step-up and agrees, where she is asked to.
+func (s *site) answer(b *webtest.Browser, query string) {
 	b.Try(b.Request(http.MethodGet, "/oauth2/authorize?"+query, nil, ""))
 	if strings.HasPrefix(b.Page.URL.Path, "/console/sign-in") {
 		signIn(b, ada)
@@ -53,7 +58,6 @@ func (s *site) agree(b *webtest.Browser, query string) url.Values {
 	if strings.Contains(b.Text(), "Allow") {
 		b.Press("Allow", http.StatusOK)
 	}
-	return wayBack(b)
 }
 
 // connect connects a client of the go-sdk to an MCP server.
