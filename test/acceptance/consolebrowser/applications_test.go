@@ -89,7 +89,7 @@ func (s *site) checkRequests(p *person, resource string) {
 	s.checkOpen(p, "consent")
 	p.tab.Click(s.t, "Allow")
 	code := await.Receive(s.t, "the code", codes)
-	p.errors.TakeAll() // the browser goes elsewhere
+	await.Until(s.t, "the browser goes elsewhere", func() bool { return strings.Contains(strings.Join(p.errors.TakeAll(), " "), "/callback") })
 	s.checkOpen(p, "return")
 	apiclient.Call(s.t, "POST", s.s.API+"/oauth2/token", url.Values{
 		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {application.URL + "/callback"}, "client_id": {"editor"},
