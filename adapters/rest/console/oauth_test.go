@@ -34,7 +34,7 @@ func TestRegistered(t *testing.T) {
 
 	b.Open("/console/operator", http.StatusOK).Follow("Resources", http.StatusOK)
 	resource := []string{"name", "weather", "url", "https://weather.example.com/mcp", "servers", "com.example/weather"}
-	b.Press("Add this resource", http.StatusUnprocessableEntity, append(resource, "tokenTtl", "59")...)
+	b.Press("Add this resource", http.StatusUnprocessableEntity, append(resource, "tokenTtl", "59")...).WantText("Lifetime of tokens must be a whole number")
 	const closed = "closed: no listed version of its servers has the URL"
 	b.Press("Add this resource", http.StatusOK, "tokenTtl", "").WantText("It is added.", closed)
 	b.Follow("weather", http.StatusOK).WantText(closed).WantFields("tokenTtl", "600", "minTrust", "LIMITED_TRUST", "refresh", "true")

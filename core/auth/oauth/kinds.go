@@ -50,7 +50,7 @@ var ClientKind = kinds.Kind{
 			{Value: string(ConsentAsk), Text: "People are asked"}, {Value: string(ConsentSkip), Text: "People are not asked"},
 		}, Doc: "Whether people are asked before it gets tokens", Usage: "ask, or skip: people are not asked", Column: "CONSENT"},
 		{Name: "newSecret", Shape: kinds.Flag, Secret: true, Label: "Secret", Control: "choices", Options: []kinds.Option{
-			{Value: "true", Text: "Make another one. The present one is good no more"},
+			{Value: "true", Text: "Make a new secret; the present one ends"},
 		}, Doc: "Make another secret, of a method with one. It is in no state", Usage: "make another secret, and print it"},
 	},
 }

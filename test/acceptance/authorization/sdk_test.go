@@ -46,9 +46,14 @@ func (s *site) newHandler(t *testing.T, d *document) *auth.AuthorizationCodeHand
 	return h
 }
 
-// agree opens a request in a browser of Ada, who signs in, passes a step-up and agrees, where she is asked to, and returns
-// what the client gets.
+// agree lets Ada agree to a request, and returns what the client gets.
 func (s *site) agree(b *webtest.Browser, query string) url.Values {
+	s.answer(b, query)
+	return wayBack(b)
+}
+
+// answer opens a request in a browser of Ada, who signs in, passes a step-up and agrees, where she is asked to.
+func (s *site) answer(b *webtest.Browser, query string) {
 	b.Try(b.Request(http.MethodGet, "/oauth2/authorize?"+query, nil, ""))
 	if strings.HasPrefix(b.Page.URL.Path, "/console/sign-in") {
 		signIn(b, ada)
@@ -59,7 +64,6 @@ func (s *site) agree(b *webtest.Browser, query string) url.Values {
 	if strings.Contains(b.Text(), "Allow") {
 		b.Press("Allow", http.StatusOK)
 	}
-	return wayBack(b)
 }
 
 // connect connects a client of the go-sdk to an MCP server.
@@ -72,30 +76,41 @@ func connect(t *testing.T, endpoint string, h auth.OAuthHandler) (*mcp.ClientSes
 // toolServer is an MCP server of the go-sdk that takes the tokens of an issuer for its own address alone.
 func toolServer(t *testing.T, issuer string) (address string) {
 	t.Helper()
+	web := httptest.NewUnstartedServer(nil)
+	origin := "http://" + web.Listener.Addr().String()
+	address = origin + "/mcp"
+	const place = "/.well-known/oauth-protected-resource/mcp"
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", weatherOf(t, issuer, address, origin+place))
+	mux.Handle(place, auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
+		Resource: address, AuthorizationServers: []string{issuer},
+	}))
+	web.Config.Handler = mux
+	web.Start()
+	t.Cleanup(web.Close)
+	return address
+}
+
+// weatherOf returns an MCP server of the go-sdk with one tool, which says who has called it. It takes the tokens of an
+// issuer for an address alone. metadata is where its metadata are.
+func weatherOf(t *testing.T, issuer, address, metadata string) http.Handler {
+	t.Helper()
 	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "forecast"}, func(_ context.Context, r *mcp.CallToolRequest, _ struct {
 		Query string `json:"query,omitempty"`
 	}) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "sunny for " + r.Extra.TokenInfo.UserID}}}, nil, nil
 	})
-	mux := http.NewServeMux()
-	web := httptest.NewServer(mux)
-	t.Cleanup(web.Close)
-	address = web.URL + "/mcp"
 	keys := oidc.NewRemoteKeySet(context.WithoutCancel(t.Context()), issuer+"/.well-known/jwks.json")
 	verifier := oidc.NewVerifier(issuer, keys, &oidc.Config{ClientID: address, SupportedSigningAlgs: []string{oidc.EdDSA, oidc.ES256, oidc.RS256}})
-	mux.Handle("/mcp", auth.RequireBearerToken(func(ctx context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+	return auth.RequireBearerToken(func(ctx context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 		verified, err := verifier.Verify(ctx, token)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", auth.ErrInvalidToken, err)
 		}
 		return &auth.TokenInfo{UserID: verified.Subject, Expiration: verified.Expiry}, nil
-	}, &auth.RequireBearerTokenOptions{ResourceMetadataURL: web.URL + "/.well-known/oauth-protected-resource/mcp"})(
-		mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true})))
-	mux.Handle("/.well-known/oauth-protected-resource/mcp", auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
-		Resource: address, AuthorizationServers: []string{issuer},
-	}))
-	return address
+	}, &auth.RequireBearerTokenOptions{ResourceMetadataURL: metadata})(
+		mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true}))
 }
 
 // TestGoSDK runs the unmodified client, known by its document, and server of the go-sdk: the client meets the 401 of a tool server, reads who

@@ -145,38 +145,16 @@ func (p *person) press(name string) {
 	p.enter()
 }
 
-// follow does what leads to another page, and waits for that page.
-func (p *person) follow(what string, act func()) {
-	p.t.Helper()
-	p.tab.Run(p.t, chromedp.Evaluate[chromedp.Void](`void (window.before = true)`))
-	act()
-	await.Until(p.t, "the page after "+what, func() bool {
-		loaded, err := chromedp.Run(p.tab.Context,
-			chromedp.Evaluate[bool](
-				`window.before === undefined && document.readyState === "complete" && document.querySelector("main") !== null`))
-		return err == nil && loaded
-	})
-}
-
 // click clicks on a link or a button by its name, and waits for the page that follows.
 func (p *person) click(name string) {
 	p.t.Helper()
-	p.follow(name, func() {
-		if !chromium.Evaluate[bool](p.t, p.tab, fmt.Sprintf(`(() => {
-			const named = ["main a, main button, .who button", "nav a"].flatMap(where => [...document.querySelectorAll(where)])
-				.find(e => (e.getAttribute("aria-label") || e.textContent).trim() === %q);
-			named?.click();
-			return named !== undefined;
-		})()`, name)) {
-			p.t.Fatalf("there is no %q on\n%s", name, p.text())
-		}
-	})
+	p.tab.Follow(p.t, name, func() { p.tab.Click(p.t, name) })
 }
 
 // enter presses Enter and waits for the page that follows.
 func (p *person) enter() {
 	p.t.Helper()
-	p.follow("Enter", func() { p.tab.Type(p.t, "\r") })
+	p.tab.Follow(p.t, "Enter", func() { p.tab.Type(p.t, "\r") })
 }
 
 // fill focuses a field and types a text in place of what it has.
@@ -188,7 +166,8 @@ func (p *person) fill(label, text string) {
 }
 
 func (p *person) text() string {
-	return chromium.Evaluate[string](p.t, p.tab, `document.body.innerText`)
+	p.t.Helper()
+	return p.tab.Text(p.t)
 }
 
 func (p *person) wantText(texts ...string) {
@@ -218,15 +197,10 @@ func (p *person) waitFor(text string) {
 	})
 }
 
-// set gives a field a value: a text, or the value of an option.
+// set gives the field with an id a value: a text, or the value of an option.
 func (p *person) set(id, value string) {
 	p.t.Helper()
-	if got := chromium.Evaluate[string](p.t, p.tab,
-		fmt.Sprintf(
-			`(() => { const e = document.getElementById(%q); if (e) e.value = %q; return e ? e.value : "missing"; })()`,
-			id, value)); got != value {
-		p.t.Fatalf("the field %s has %q, want %q", id, got, value)
-	}
+	p.tab.Set(p.t, id, value)
 }
 
 // tick ticks the box with a value.

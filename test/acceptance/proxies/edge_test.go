@@ -4,13 +4,13 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/proxyserver"
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
@@ -28,10 +28,7 @@ const (
 // startVarnish runs Varnish with its example in front of the site until the test ends.
 func (s *site) startVarnish(t *testing.T) proxy {
 	t.Helper()
-	path, err := exec.LookPath("varnishd")
-	if err != nil {
-		t.Skip("needs varnishd")
-	}
+	path := proxyserver.Need(t, "varnishd")
 	// Varnish takes the names of the functions of its caches from a folder whose path must be short.
 	dir, address := t.TempDir(), net.JoinHostPort("127.0.0.1", instance.FreePort())
 	host, port, err := net.SplitHostPort(strings.TrimPrefix(s.API, "http://"))
@@ -40,8 +37,9 @@ func (s *site) startVarnish(t *testing.T) proxy {
 	config = strings.Replace(config, `"tollgate.internal"`, `"`+host+`"`, 1)
 	config = strings.Replace(config, `.port = "3000"`, `.port = "`+port+`"`, 1)
 	fixture.WriteFile(t, filepath.Join(dir, "varnish.vcl"), config)
-	return runProxy(t, path, dir, address, "-F", "-j", "none", "-n", filepath.Join(dir, "v"), "-a", address, "-T", "none",
+	proxyserver.Run(t, path, dir, address, "-F", "-j", "none", "-n", filepath.Join(dir, "v"), "-a", address, "-T", "none",
 		"-f", filepath.Join(dir, "varnish.vcl"), "-s", "malloc,32M")
+	return proxy{"http://" + address}
 }
 
 // reply is what a client gets through Varnish.

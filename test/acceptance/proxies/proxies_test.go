@@ -1,15 +1,11 @@
 package proxies
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,14 +14,13 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/proxyserver"
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/instance"
 	"github.com/tollgate-dev/tollgate/test/must"
 )
-
-const examples = "../../../docs/examples/proxies/"
 
 // startToolServer starts a server that answers every call with the headers that it got.
 func startToolServer(t *testing.T) *httptest.Server {
@@ -46,71 +41,14 @@ type proxy struct{ url string }
 // readExample returns an example with the addresses of a test.
 func (s *site) readExample(t *testing.T, file, address, upstream string) string {
 	t.Helper()
-	text, err := os.ReadFile(examples + file)
-	must.Succeed(t, err)
-	changed := string(text)
-	for from, to := range map[string]string{
-		"listen 8080": "listen " + address, "http://:8080": "http://" + address, "server_name tools.example.com": "server_name 127.0.0.1",
-		"tollgate.internal:3000": strings.TrimPrefix(s.API, "http://"), "weather.internal:8080": strings.TrimPrefix(upstream, "http://"),
-		"tgs_of_a_service_account": s.key,
-	} {
-		changed = strings.ReplaceAll(changed, from, to)
-	}
-	return changed
+	return proxyserver.Example(t, file, proxyserver.Place{Listen: address, Service: s.API, Upstream: upstream, Key: s.key})
 }
 
 // startProxy runs nginx or Caddy with its example until the test ends.
 func (s *site) startProxy(t *testing.T, program, upstream string) proxy {
 	t.Helper()
-	path, err := exec.LookPath(program)
-	if err != nil {
-		t.Skip("needs " + program)
-	}
-	dir, address := t.TempDir(), net.JoinHostPort("127.0.0.1", instance.FreePort())
-	file := map[string]string{"nginx": "nginx.conf", "caddy": "Caddyfile"}[program]
-	config, arguments := adaptProxy(program, dir, file, s.readExample(t, file, address, upstream))
-	fixture.WriteFile(t, filepath.Join(dir, file), config)
-	return runProxy(t, path, dir, address, arguments...)
-}
-
-// adaptProxy returns a configuration with which a proxy writes only to a folder, and the arguments
-// for it.
-func adaptProxy(program, dir, file, config string) (adapted string, arguments []string) {
-	if program != "nginx" {
-		return config, []string{"run", "--adapter", "caddyfile", "--config", filepath.Join(dir, file)}
-	}
-	var places strings.Builder
-	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
-		places.WriteString(kind + "_temp_path " + filepath.Join(dir, kind) + ";\n")
-	}
-	return strings.Replace(config, "http {", "http {\naccess_log off;\n"+places.String(), 1), []string{
-		"-p", dir, "-c", filepath.Join(dir, file), "-g",
-		"daemon off; master_process off; error_log stderr; pid " + filepath.Join(dir, "pid") + ";",
-	}
-}
-
-// runProxy runs a proxy with its files in a folder until the test ends.
-func runProxy(t *testing.T, program, dir, address string, arguments ...string) proxy {
-	t.Helper()
-	var log bytes.Buffer
-	c := exec.Command(program, arguments...)
-	c.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_DATA_HOME="+dir)
-	c.Stdout, c.Stderr = &log, &log
-	must.Succeed(t, c.Start())
-	t.Cleanup(func() {
-		_ = c.Process.Kill() // it may have ended
-		_ = c.Wait()         // it was killed
-		if t.Failed() {
-			t.Logf("the log of %s:\n%s", program, log.String())
-		}
-	})
-	await.Until(t, program, func() bool {
-		connection, err := net.Dial("tcp", address)
-		if err == nil {
-			_ = connection.Close() // nothing was sent
-		}
-		return err == nil
-	})
+	address := net.JoinHostPort("127.0.0.1", instance.FreePort())
+	proxyserver.Start(t, program, address, s.readExample(t, proxyserver.File(program), address, upstream))
 	return proxy{"http://" + address}
 }
 

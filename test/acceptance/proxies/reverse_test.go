@@ -10,8 +10,6 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -19,6 +17,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/proxyserver"
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/instance"
@@ -48,9 +47,7 @@ func TestReverseProxies(t *testing.T) {
 	for _, program := range []string{"nginx", "caddy"} {
 		t.Run(program, func(t *testing.T) {
 			t.Parallel()
-			if _, err := exec.LookPath(program); err != nil {
-				t.Skip("needs " + program)
-			}
+			proxyserver.Need(t, program)
 			e := fixture.NewEnvironment(t, "embedded")
 			s := &site{environment: e, Service: e.Start(t, append(settings(), "TRUSTED_PROXIES=127.0.0.1/32", "MCP=on", "DECIDE_NETWORKS=127.0.0.0/8")...)}
 			f := s.startFront(t, program)
@@ -85,7 +82,6 @@ func (s *site) startFront(t *testing.T, program string) *front {
 	}
 	_, port, _ := net.SplitHostPort(f.address)
 	_, limitsPort, _ := net.SplitHostPort(f.limits)
-	dir, file := t.TempDir(), map[string]string{"nginx": "nginx.conf", "caddy": "Caddyfile"}[program]
 	config := strings.NewReplacer(
 		"tollgate.internal:8081", s.GRPC,
 		"listen 80;", "listen 127.0.0.1:"+instance.FreePort()+";", "listen 443", "listen "+f.address, "listen 8443", "listen "+f.limits,
@@ -93,10 +89,8 @@ func (s *site) startFront(t *testing.T, program string) *front {
 		"/etc/nginx/tls/"+ratelimitHost+".crt", limits.CertFile, "/etc/nginx/tls/"+ratelimitHost+".key", limits.KeyFile,
 		"admin off", "admin off\n\tauto_https off", "\n"+host+" {", "\nhttps://"+host+":"+port+tlsOf(public),
 		"\n"+ratelimitHost+":8443 {", "\nhttps://"+ratelimitHost+":"+limitsPort+tlsOf(limits),
-	).Replace(s.readExample(t, "reverse/"+file, "", ""))
-	config, arguments := adaptProxy(program, dir, file, config)
-	fixture.WriteFile(t, filepath.Join(dir, file), config)
-	runProxy(t, program, dir, f.address, arguments...)
+	).Replace(s.readExample(t, "reverse/"+proxyserver.File(program), "", ""))
+	proxyserver.Start(t, program, f.address, config)
 	f.client = f.newClient(t)
 	return f
 }

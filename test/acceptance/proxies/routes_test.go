@@ -7,12 +7,11 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/proxyserver"
 	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/instance"
 	"github.com/tollgate-dev/tollgate/test/must"
@@ -41,10 +40,7 @@ var mayCall = []string{"com.example/root", "com.example/b"}
 func TestRoutedAsDecided(t *testing.T) {
 	for _, program := range []string{"nginx", "caddy"} {
 		t.Run(program, func(t *testing.T) {
-			path, err := exec.LookPath(program)
-			if err != nil {
-				t.Skip("needs " + program)
-			}
+			proxyserver.Need(t, program)
 			s := startSite(t, fixture.NewEnvironment(t, "embedded"))
 			address := net.JoinHostPort("127.0.0.1", instance.FreePort())
 			_, port, _ := net.SplitHostPort(address)
@@ -53,10 +49,7 @@ func TestRoutedAsDecided(t *testing.T) {
 			}
 			s.setRule(t, "no-danger", object{"order": 1, "effect": "deny", "subjects": []string{"anyone"}, "servers": []string{"com.example/b"}, "tools": []string{"danger"}})
 			s.setRule(t, "some", object{"subjects": []string{"anyone"}, "servers": mayCall})
-			dir, file := t.TempDir(), map[string]string{"nginx": "nginx.conf", "caddy": "Caddyfile"}[program]
-			config, arguments := adaptProxy(program, dir, file, s.routing(t, program, file, address, startBackends(t)))
-			fixture.WriteFile(t, filepath.Join(dir, file), config)
-			runProxy(t, path, dir, address, arguments...)
+			proxyserver.Start(t, program, address, s.routing(t, program, proxyserver.File(program), address, startBackends(t)))
 			for _, one := range mayCall {
 				fixture.AwaitFresh(t, one, func() bool { return sendRaw(t, address, "GET "+pathOf(one)+"/mcp", allowedHost+":"+port) == one })
 			}

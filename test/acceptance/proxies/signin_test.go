@@ -16,8 +16,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/creack/pty"
-
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/program"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/instance"
@@ -232,66 +231,8 @@ func TestClientsSignIn(t *testing.T) {
 	}
 }
 
-// program is an MCP client that people use, with a home of its own.
-type program struct {
-	path string
-	home []string
-}
-
-// newProgram returns the program that a variable names.
-func newProgram(t *testing.T, variable string) *program {
-	t.Helper()
-	path := os.Getenv(variable)
-	if path == "" {
-		t.Skip("needs Codex and Claude Code, which have 800 MB: set TEST_CODEX and TEST_CLAUDE_CODE to their files")
-	}
-	home := t.TempDir()
-	return &program{path, []string{
-		"HOME=" + home, "CODEX_HOME=" + home, "PATH=" + os.Getenv("PATH"), "TERM=dumb", "BROWSER=true", "DISPLAY=:0",
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
-	}}
-}
-
 // signInAddress is what a program writes for the person.
 var signInAddress = regexp.MustCompile(`http://127\.0\.0\.1:\d+/[a-z0-9-]+/auth\?[^\s\x1b\x07]+`)
-
-func (p *program) command(t *testing.T, arguments ...string) *exec.Cmd {
-	t.Helper()
-	c := exec.CommandContext(t.Context(), p.path, arguments...)
-	c.Env, c.Dir = p.home, strings.TrimPrefix(p.home[0], "HOME=")
-	return c
-}
-
-// run runs the program, and returns what it has written.
-func (p *program) run(t *testing.T, arguments ...string) string {
-	t.Helper()
-	text, err := p.command(t, arguments...).CombinedOutput()
-	must.Succeed(t, err)
-	return string(text)
-}
-
-// signIn runs the program in a terminal, opens the address of the sign-in, and returns what it has written.
-func (p *program) signIn(t *testing.T, arguments ...string) string {
-	t.Helper()
-	c := p.command(t, arguments...)
-	terminal, err := pty.StartWithSize(c, &pty.Winsize{Rows: 50, Cols: 4000})
-	must.Succeed(t, err)
-	defer func() { _ = terminal.Close() }() // the program has ended
-	var text strings.Builder
-	opened := false
-	for part := make([]byte, 1<<16); ; {
-		n, err := terminal.Read(part)
-		text.Write(part[:n])
-		if err != nil { // the program has ended
-			_ = c.Wait() // its text says whether it has failed
-			return text.String()
-		}
-		if address := signInAddress.FindString(text.String()); address != "" && !opened {
-			opened = true
-			open(t, address)
-		}
-	}
-}
 
 // open is a browser that follows redirects to the program that waits for the code.
 func open(t *testing.T, address string) {
@@ -311,19 +252,20 @@ func open(t *testing.T, address string) {
 // TestProgramsSignIn runs Codex and Claude Code at the tool server that nginx protects, and at the private registry: each
 // signs in, and is connected then.
 func TestProgramsSignIn(t *testing.T) {
-	codex := newProgram(t, "TEST_CODEX")
-	claude := newProgram(t, "TEST_CLAUDE_CODE")
+	codex := program.New(t, "TEST_CODEX")
+	claude := program.New(t, "TEST_CLAUDE_CODE")
 	s := startAgentSite(t)
+	openOne := func(address string) { open(t, address) }
 	for name, address := range map[string]string{"weather": s.proxies["nginx"], "registry": s.API + "/mcp"} {
-		claude.run(t, "mcp", "add", "--transport", "http", name, address)
-		if text := claude.signIn(t, "mcp", "login", name); !strings.Contains(text, "Authenticated with") {
+		claude.Run(t, "mcp", "add", "--transport", "http", name, address)
+		if text := claude.SignIn(t, signInAddress, openOne, "mcp", "login", name); !strings.Contains(text, "Authenticated with") {
 			t.Errorf("Claude Code at %s: %s", address, text)
 		}
-		if text := claude.run(t, "mcp", "list"); !strings.Contains(text, address+" (HTTP) - ✔ Connected") {
+		if text := claude.Run(t, "mcp", "list"); !strings.Contains(text, address+" (HTTP) - ✔ Connected") {
 			t.Errorf("Claude Code at %s afterwards: %s", address, text)
 		}
 		server := "mcp_servers." + name + ".url=\"" + address + "\""
-		if text := codex.signIn(t, "-c", `mcp_oauth_credentials_store="file"`, "-c", server, "mcp", "login", name); !strings.Contains(text, "Successfully logged in") {
+		if text := codex.SignIn(t, signInAddress, openOne, "-c", `mcp_oauth_credentials_store="file"`, "-c", server, "mcp", "login", name); !strings.Contains(text, "Successfully logged in") {
 			t.Errorf("Codex at %s: %s", address, text)
 		}
 	}

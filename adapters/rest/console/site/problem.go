@@ -44,29 +44,17 @@ var inputs = map[string]struct{ field, label string }{
 	"email": {"email", "E-mail address"}, "this e-mail address": {"email", "This e-mail address"},
 	"phone": {"phone", "Telephone"}, "password": {"password", "Password"}, "code": {"code", "Code"},
 	"currentPassword": {"currentPassword", "Current password"}, "newPassword": {"newPassword", "New password"},
-	"name": {"name", "Name"}, "the name of a view": {"name", "Name"}, "serverName": {"name", "Server"}, "version": {
-		"version", "Version",
-	},
+	"name": {"name", "Name"}, "the name of a view": {"name", "Name"}, "serverName": {"name", "Server"}, "version": {"version", "Version"},
 	"reason": {"reason", "The reason"}, "mirror": {"mirror", "Mirror"}, "comment": {"comment", "Comment"}, "status": {"status", "Status"},
 	"statusMessage": {"message", "Message"},
 	"action":        {"action", "May"}, "resource pattern": {"resource", "The pattern of servers"},
-	"the action operate": {
-		"resource", "The action operate",
-	},
-	"include": {"include", "Include"}, "exclude": {"exclude", "Exclude"}, "access": {"access", "Who may read it"},
+	"the action operate": {"resource", "The action operate"},
+	"include":            {"include", "Include"}, "exclude": {"exclude", "Exclude"}, "access": {"access", "Who may read it"},
 	"people": {"people", "These people"}, "groups": {"groups", "These groups"},
-	"deprecated": {"deprecated", "Deprecated versions"}, "search": {"q", "The search"}, "package_type": {
-		"package", "Package",
-	},
-	"remote": {"remote", "Remote address"}, "url": {"url", "Address"}, "events": {"events", "Events"}, "interval": {
-		"interval", "Interval",
-	},
-	"the name of a mirror": {"name", "Name"}, "the name of a token": {"token", "Name of the token"}, "publisher": {
-		"publisher", "Publisher",
-	},
-	"method": {"method", "How"}, "pattern": {"pattern", "Servers"}, "actions": {"actions", "May"}, "domain": {
-		"domain", "Domain",
-	},
+	"deprecated": {"deprecated", "Deprecated versions"}, "search": {"q", "The search"}, "package_type": {"package", "Package"},
+	"remote": {"remote", "Remote address"}, "url": {"url", "Address"}, "events": {"events", "Events"}, "interval": {"interval", "Interval"},
+	"the name of a mirror": {"name", "Name"}, "the name of a token": {"token", "Name of the token"}, "publisher": {"publisher", "Publisher"},
+	"method": {"method", "How"}, "pattern": {"pattern", "Servers"}, "actions": {"actions", "May"}, "domain": {"domain", "Domain"},
 	"keyFingerprint": {"keyFingerprint", "Key"}, "issuer": {"issuer", "Issuer"}, "subject": {"subject", "Subject"},
 	"scopes": {"scopes", "Scopes"}, "networks": {"networks", "Networks"}, "audience": {"audience", "Audience"},
 	"description": {"description", "Description"}, "state": {"state", "State"},
@@ -82,6 +70,10 @@ var inputs = map[string]struct{ field, label string }{
 	"methods": {"methods", "Methods"}, "tools": {"tools", "Tools"}, "minTrust": {"minTrust", "Least trust"}, "mode": {"mode", "Mode"},
 	"server": {"server", "Server"}, "confirm": {"confirm", "Confirmation"},
 	"tool": {"tool", "Tool"}, "trust": {"trust", "Trust"}, "address": {"address", "Address of the client"}, "expiresAt": {"expiresAt", "End"}, "the owner": {"owner", "The owner"},
+	"redirectUris": {"redirectUris", "Redirect URIs"}, "jwks": {"jwks", "Public keys"}, "jwksUri": {"jwksUri", "Address of the public keys"},
+	"resources": {"resources", "Resources"}, "consent": {"consent", "Consent"}, "newSecret": {"newSecret", "Secret"},
+	"introspectors": {"introspectors", "May introspect its tokens"}, "tokenTtl": {"tokenTtl", "Lifetime of tokens"},
+	"clients": {"clients", "Clients"}, "refresh": {"refresh", "Renewal"},
 }
 
 // newProblem returns a problem from a message of a use case: that of an input, in the words of the

@@ -212,3 +212,44 @@ func SavePicture(t *testing.T, w Tab, name string) {
 		t.Fatal(err)
 	}
 }
+
+// Text returns what the page shows.
+func (w Tab) Text(t *testing.T) string {
+	t.Helper()
+	return Evaluate[string](t, w, `document.body.innerText`)
+}
+
+// Set gives the field with an id a value: a text, or the value of an option.
+func (w Tab) Set(t *testing.T, id, value string) {
+	t.Helper()
+	const set = `(() => { const e = document.getElementById(%q); if (e) e.value = %q; return e ? e.value : "missing"; })()`
+	if got := Evaluate[string](t, w, fmt.Sprintf(set, id, value)); got != value {
+		t.Fatalf("the field %s has %q, want %q", id, got, value)
+	}
+}
+
+// Click clicks on a link or a button by its name. The links of the menu come last.
+func (w Tab) Click(t *testing.T, name string) {
+	t.Helper()
+	const click = `(() => {
+		const named = ["main a, main button, .who button", "nav a"].flatMap(where => [...document.querySelectorAll(where)])
+			.find(e => (e.getAttribute("aria-label") || e.textContent).trim() === %q);
+		named?.click();
+		return named !== undefined;
+	})()`
+	if !Evaluate[bool](t, w, fmt.Sprintf(click, name)) {
+		t.Fatalf("there is no %q on\n%s", name, w.Text(t))
+	}
+}
+
+// Follow does what leads to another page of the console, and waits for that page.
+func (w Tab) Follow(t *testing.T, what string, act func()) {
+	t.Helper()
+	w.Run(t, chromedp.Evaluate[chromedp.Void](`void (window.before = true)`))
+	act()
+	await.Until(t, "the page after "+what, func() bool {
+		loaded, err := chromedp.Run(w.Context, chromedp.Evaluate[bool](
+			`window.before === undefined && document.readyState === "complete" && document.querySelector("main") !== null`))
+		return err == nil && loaded
+	})
+}
