@@ -91,6 +91,7 @@ type Server struct {
 	timeouts httpconn.Timeouts
 	log      *logrus.Entry
 	conns    atomic.Pointer[httpconn.Connections] // set by Serve
+	stops    atomic.Bool                          // set by Shutdown, which may come before Serve
 	metrics  *requestMetrics
 }
 
@@ -182,6 +183,9 @@ func (s *Server) Serve(l net.Listener) error {
 	conns := httpconn.TrackConnections(l, httpconn.FirstHeader)
 	conns.Timeouts = s.timeouts
 	s.conns.Store(conns)
+	if s.stops.Load() {
+		return l.Close()
+	}
 	if err := s.app.Listener(conns); err != nil {
 		return fmt.Errorf("serve the API: %w", err)
 	}
@@ -193,11 +197,16 @@ func (s *Server) Serve(l net.Listener) error {
 func (s *Server) Shutdown(ctx context.Context) error {
 	var err error
 	finished := make(chan struct{})
+	s.stops.Store(true)
+	conns := s.conns.Load()
 	go func() {
 		err = s.app.Shutdown()
+		if conns != nil {
+			_ = conns.Close() // the library closes it only if it has begun to serve
+		}
 		close(finished)
 	}()
-	if conns := s.conns.Load(); conns != nil {
+	if conns != nil {
 		go conns.CloseUnused(finished)
 	}
 	select {

@@ -3,6 +3,7 @@ package rest_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -10,8 +11,11 @@ import (
 	"testing"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/resttest"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/must"
@@ -109,5 +113,21 @@ func TestDrainClosesConnections(t *testing.T) {
 			}
 		}
 		health.Drain()
+	}
+}
+
+// TestShutdownAsItBegins expects Serve to return however close Shutdown is to it.
+func TestShutdownAsItBegins(t *testing.T) {
+	t.Parallel()
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	for range 100 {
+		s := rest.New(resttest.Config(), rest.Ports{Throttle: new(stubThrottle), Clock: clocktest.NewManual(now), Log: logrus.NewEntry(log)})
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		must.Succeed(t, err)
+		served := make(chan error, 1)
+		go func() { served <- s.Serve(l) }()
+		must.Succeed(t, s.Shutdown(t.Context()))
+		must.Succeed(t, await.Receive(t, "the end of Serve", served))
 	}
 }

@@ -263,4 +263,4 @@ var termsOfTheField = []string{"oauth"}
 // budget is how large the tree may be. A limit is raised with a reason, and lowered after a fold. The
 // last lines are those of the authorization server: ADR 27; 3,200 before them mend what lies between the service and its
 // neighbours: ADR 26.
-var budget = measures{lines: 141_372, wiringLines: 1_302, interfaces: 23, binds: 24, settings: 242, chain: 16}
+var budget = measures{lines: 141_377, wiringLines: 1_302, interfaces: 23, binds: 24, settings: 242, chain: 16}

@@ -127,7 +127,7 @@ func AnswerURL(uri string, parameters ...[2]string) string {
 	}
 	for _, p := range parameters {
 		if p[1] != "" {
-			uri += separator + p[0] + "=" + url.QueryEscape(p[1])
+			uri += separator + p[0] + "=" + strings.ReplaceAll(url.QueryEscape(p[1]), "+", "%20") // some clients show it
 			separator = "&"
 		}
 	}

@@ -204,8 +204,12 @@ func ParseScopes(text string) ([]string, error) {
 
 // NarrowScopes returns those of the requested scopes that there are (contract T-12), in the order of
 // these; all of them if there is no request. The error has CodeInvalidScope, if some were requested and
-// no one is left.
+// no one is left. Clients request the scopes of this registry, which the metadata name, at other resources
+// too, where they count as not requested.
 func NarrowScopes(requested, there []string) ([]string, error) {
+	requested = slices.DeleteFunc(slices.Clone(requested), func(one string) bool {
+		return (one == ScopeRead || one == ScopeWrite) && !slices.Contains(there, one)
+	})
 	if len(requested) == 0 {
 		return slices.Clone(there), nil
 	}

@@ -135,6 +135,9 @@ func TestNarrowScopes(t *testing.T) {
 		"no one is left":        {[]string{"admin"}, []string{"read", "write"}, nil, true},
 		"a resource has none":   {[]string{"read"}, nil, nil, true},
 		"neither has any":       {nil, nil, nil, false},
+		"of the registry":       {[]string{oauth.ScopeRead, oauth.ScopeWrite}, []string{"read"}, []string{"read"}, false},
+		"of both":               {[]string{oauth.ScopeRead, "read"}, []string{"read", "write"}, []string{"read"}, false},
+		"at the registry":       {[]string{oauth.ScopeRead}, []string{oauth.ScopeRead, oauth.ScopeWrite}, []string{oauth.ScopeRead}, false},
 		"a part of a name":      {[]string{"rea"}, []string{"read"}, nil, true},
 		"another case of a one": {[]string{"READ"}, []string{"read"}, nil, true},
 	} {
