@@ -29,7 +29,7 @@ type Ports struct {
 	Recorder     authority.Recorder
 	Clock        clock.Clock
 	Entropy      secrets.Entropy
-	Gate         authorization.Gate // says whether resources are open; nil where no one asks that
+	Gate         authorization.Gate // says whether resources are open; nil where that does not matter
 }
 
 // Clients lists, stores and removes clients for operators.
