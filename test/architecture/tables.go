@@ -261,6 +261,5 @@ const (
 var termsOfTheField = []string{"oauth"}
 
 // budget is how large the tree may be. A limit is raised with a reason, and lowered after a fold. The
-// last lines are those of the authorization server: ADR 27; 3,200 before them mend what lies between the service and its
-// neighbours: ADR 26.
-var budget = measures{lines: 142_371, wiringLines: 1_341, interfaces: 23, binds: 24, settings: 242, chain: 16}
+// last 3,000 lines are those of tool lists: ADR 28; those of the authorization server were before them: ADR 27.
+var budget = measures{lines: 145_371, wiringLines: 1_341, interfaces: 23, binds: 24, settings: 242, chain: 16}
