@@ -80,7 +80,7 @@ var sharedUseCases = []string{"core/managing"}
 var pureParts = []string{
 	"core/auth/company", "core/auth/history", "core/auth/oauth", "core/auth/risk", "core/auth/trust", "core/ratelimit/explain", "core/ratelimit/ruleset",
 	"core/registry/event", "core/registry/mirror", "core/registry/publisher", "core/registry/review",
-	"core/registry/service", "core/registry/view",
+	"core/registry/service", "core/registry/tools", "core/registry/view",
 }
 
 // useCaseFloor is what use cases share: each of them may import these. They import no use case, unless
@@ -156,7 +156,7 @@ var binaryPrefixes = []string{"plugins/otp-", "plugins/pkg-"}
 // pureModules are the packages of other modules that the pure rings may import: no I/O, no clock,
 // no global state.
 var pureModules = []string{
-	"github.com/mileusna/useragent", "golang.org/x/mod/semver", "golang.org/x/net/publicsuffix",
+	"github.com/gowebpki/jcs", "github.com/mileusna/useragent", "golang.org/x/mod/semver", "golang.org/x/net/publicsuffix",
 	"golang.org/x/text/unicode/norm",
 }
 
