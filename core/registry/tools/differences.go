@@ -35,18 +35,18 @@ type Difference struct {
 	Kind     Kind
 	Tool     string // its name; empty for what else a model reads
 	Danger   Danger
-	Sentence string // for people: characters that are not seen are written out
-	Text     []Part // a text that changed; nil for any other difference
+	Sentence string  // for people: characters that are not seen are written out
+	Text     []Piece // a text that changed; nil for any other difference
 }
 
-// Part is a part of a text that changed.
-type Part struct {
+// Piece is a part of a text that changed.
+type Piece struct {
 	Kind Kind   // Removed, Added, or empty for a part that both have
 	Text string // characters that are not seen are written out
 }
 
 // Compare returns the differences of two lists, the most dangerous first, then by the names of the
-// tools. Lists of equal marks have none.
+// tools. Lists of equal marks have no differences.
 func Compare(before, after List) []Difference {
 	var all []Difference
 	for _, t := range after.Tools {
@@ -116,7 +116,7 @@ func compareTools(before, after Tool) []Difference {
 		add(Words, "has another schema of its result")
 	}
 	if len(all) == 0 {
-		add(Words, "is written in another way") // an empty text in place of none
+		add(Words, "is written in another way") // an empty text in place of no text
 	}
 	return all
 }
@@ -182,7 +182,7 @@ func compareNamed(what string, before, after []Named) (all []Difference) {
 
 // compareTexts returns two texts as one, whose words are marked that differ: all between the words
 // with which both begin and those with which both end.
-func compareTexts(before, after string) []Part {
+func compareTexts(before, after string) []Piece {
 	old, now := splitWords(before), splitWords(after)
 	first := 0
 	for first < len(old) && first < len(now) && old[first] == now[first] {
@@ -192,13 +192,13 @@ func compareTexts(before, after string) []Part {
 	for last < len(old)-first && last < len(now)-first && old[len(old)-1-last] == now[len(now)-1-last] {
 		last++
 	}
-	var parts []Part
+	var parts []Piece
 	for _, p := range []struct {
 		kind  Kind
 		words []string
 	}{{"", now[:first]}, {Removed, old[first : len(old)-last]}, {Added, now[first : len(now)-last]}, {"", now[len(now)-last:]}} {
 		if text := strings.Join(p.words, ""); text != "" {
-			parts = append(parts, Part{p.kind, WriteOut(text)})
+			parts = append(parts, Piece{p.kind, WriteOut(text)})
 		}
 	}
 	return parts

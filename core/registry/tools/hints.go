@@ -113,7 +113,7 @@ func (i *inspection) text(where, text string) {
 }
 
 // references looks for names of other servers and of their tools. A name of a tool that is a plain
-// word is none: it is in many texts.
+// word does not count: it is in many texts.
 func (i *inspection) references(where, text string) {
 	if len(i.other.Servers)+len(i.other.Tools) == 0 || where == fieldName {
 		return
@@ -197,7 +197,7 @@ func (i *inspection) letters(where, text string) {
 	}
 }
 
-// mixesScripts reports whether a word has Latin letters, and such of a script whose letters look like
+// mixesScripts reports whether a word has Latin letters, and letters of a script that look like
 // them. One Greek letter alone, as in µs or Δx, does not count.
 func mixesScripts(word string) bool {
 	latin, greek, other := 0, 0, 0

@@ -16,7 +16,7 @@ import (
 type schemaChange struct {
 	danger   Danger
 	sentence string // what the tool does, without its name
-	text     []Part
+	text     []Piece
 }
 
 // schemaText are the keywords of a schema that the model reads, and that change nothing of what the

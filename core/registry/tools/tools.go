@@ -122,7 +122,7 @@ type List struct {
 // Canonical returns the list as canonical JSON, which Parse reads. The caller must not change it.
 func (l List) Canonical() []byte { return l.canonical }
 
-// Find returns the tool with a name; nil if there is none.
+// Find returns the tool with a name; nil if it does not exist.
 func (l List) Find(name string) *Tool {
 	i, found := slices.BinarySearchFunc(l.Tools, name, func(t Tool, n string) int { return strings.Compare(t.Name, n) })
 	if !found {
