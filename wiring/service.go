@@ -198,7 +198,7 @@ var noticesSet = wire.NewSet(
 var registrySet = wire.NewSet(
 	apidocs.New, newResource, newRegistryAPI, wire.Struct(new(registryAPIPorts), "*"),
 	wire.Struct(new(registryapi.Config), "Bodies", "Cache", "Serving"), wire.Struct(new(readcache.Ports), "*"), browsing.New,
-	browsing.NewFinder, wire.Struct(new(browsing.FinderPorts), "*"), wire.Bind(new(browsing.Views), new(*viewing.Gate)),
+	browsing.NewFinder, browsing.NewTools, wire.Struct(new(browsing.FinderPorts), "*"), wire.Bind(new(browsing.Views), new(*viewing.Gate)),
 	allowlist.NewSource,
 	wire.Struct(new(registryapi.Reads), "*"), viewing.NewGate, wire.Struct(new(viewing.GatePorts), "*"),
 	publishing.New, wire.Struct(new(publishing.Ports), "*"), choosePackageChecks,
@@ -425,7 +425,7 @@ func newResource(
 }
 
 func newRegistryAPI(c registryapi.Config, p registryAPIPorts) (*registryapi.API, func()) {
-	c.Private, c.Resource = p.Reading.Private, p.OAuth
+	c.Private, c.Resource, c.RecordTools = p.Reading.Private, p.OAuth, p.Writer.RecordTools
 	c.Build, c.Log, c.Docs, c.WritesOff = p.Build, p.Log, p.Docs, p.Writer.WritesOff()
 	api, end := registryapi.New(c, p.Callers, p.Reads, p.Writer, p.Kept)
 	api.Measure(p.Metrics.Registry)

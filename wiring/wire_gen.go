@@ -653,6 +653,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Serving: serving,
 	}
 	publishingConfig := s.Publishing
+	toolLists := registryrecordsStores.ToolLists
 	ownershipChecker := choosePackageChecks(publishingConfig, parts, host, registerer, log)
 	publishingPorts := publishing.Ports{
 		Ports:     changePorts,
@@ -661,6 +662,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Policies:  permitChecker,
 		Reviews:   reviews,
 		Rules:     reviewRules,
+		ToolLists: toolLists,
 		Ender:     mirrorEnder,
 		Events:    recorder,
 		Ownership: ownershipChecker,
@@ -671,11 +673,13 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	prometheusPublisher := prometheus.NewPublisher(publisher, registerers)
 	browser := browsing.New(snapshotReader, sealer)
 	allowlistSource := allowlist.NewSource(snapshotReader)
+	tools := browsing.NewTools(toolLists)
 	reads := registryapi.Reads{
 		Browser: browser,
 		Finder:  finder,
 		Gate:    gate,
 		Lists:   allowlistSource,
+		Tools:   tools,
 	}
 	readcachePorts := readcache.Ports{
 		Changes: registrystoreChanges,

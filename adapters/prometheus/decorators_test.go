@@ -82,6 +82,10 @@ func TestPublications(t *testing.T) {
 			_, err := p.Delete(ctx, authority.Caller{}, publishing.Request{}, publishing.Target{})
 			return err
 		},
+		"tools": func() error {
+			_, err := p.RecordTools(ctx, authority.Caller{}, nil, publishing.Target{})
+			return err
+		},
 	} {
 		if err := change(); !fault.Is(err, fault.Unsupported) {
 			t.Errorf("%s: error is %v, want fault.Unsupported", name, err)
@@ -91,6 +95,7 @@ func TestPublications(t *testing.T) {
 		"tollgate_publications_total publish unsupported": 1,
 		"tollgate_publications_total replace unsupported": 1,
 		"tollgate_publications_total delete unsupported":  1,
+		"tollgate_publications_total tools unsupported":   1,
 	})
 }
 
@@ -245,7 +250,7 @@ func TestZeros(t *testing.T) {
 		series[family]++
 	}
 	wanted := map[string]int{
-		"tollgate_logins_total": 7, "tollgate_token_refreshes_total": 6, "tollgate_publications_total": 4 * 12,
+		"tollgate_logins_total": 7, "tollgate_token_refreshes_total": 6, "tollgate_publications_total": 5 * 12,
 		"tollgate_package_checks_total": 7 * 5, "tollgate_session_checks_total": 2, "tollgate_notices_total": 4,
 		"tollgate_records_removed_total": 14, "tollgate_sessions_started_total": 4, "tollgate_step_ups_total": 5 * 7,
 		"tollgate_lockouts_total": 1, "tollgate_login_risk_score": 1, "tollgate_login_score": 2,

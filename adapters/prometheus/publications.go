@@ -41,7 +41,7 @@ func NewPublisher(p *publishing.Publisher, r Registerers) *Publisher {
 		"Requested changes of the registry, by their outcome.", "operation", "outcome")
 	operations := []string{
 		string(publishing.OpPublish), string(publishing.OpReplace), string(publishing.OpDelete),
-		string(publishing.OpStatus),
+		string(publishing.OpStatus), string(publishing.OpTools),
 	}
 	outcomes := []string{publicationDone, publicationPending, unavailable, failed}
 	for _, refusal := range refusals {
@@ -101,6 +101,15 @@ func (p *Publisher) SetStatusAll(
 	changed, err := p.Publisher.SetStatusAll(ctx, who, r, serverName, room)
 	p.countOutcome(publishing.OpStatus, err)
 	return changed, err
+}
+
+// RecordTools stores a tool list and counts the outcome.
+func (p *Publisher) RecordTools(
+	ctx context.Context, who authority.Caller, body []byte, t publishing.Target,
+) (publishing.RecordedTools, error) {
+	recorded, err := p.Publisher.RecordTools(ctx, who, body, t)
+	p.countOutcome(publishing.OpTools, err)
+	return recorded, err
 }
 
 // countDocument counts the outcome of a document, which may wait for review.

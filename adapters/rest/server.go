@@ -50,7 +50,7 @@ type Part interface {
 	// Scope returns the limit that a request of the method and path counts against.
 	Scope(method, path string) throttle.Scope
 	// MaxBody returns the greatest size in bytes of the body of a request of the method and path,
-	// at most MaxBody.
+	// at most MaxListBody.
 	MaxBody(method, path string) int
 	// Name returns the name of the part in metrics.
 	Name() string
@@ -107,7 +107,7 @@ func New(cfg Config, d Ports) *Server {
 	}
 	s.app = fiber.New(fiber.Config{
 		AppName:               "tollgate",
-		BodyLimit:             MaxBody,
+		BodyLimit:             MaxListBody,
 		StreamRequestBody:     true, // handleRequest reads the body
 		CaseSensitive:         true,
 		StrictRouting:         true,

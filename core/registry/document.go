@@ -128,7 +128,7 @@ func remotesOf(root *node) []RemoteURL {
 	remotes := root.itemsOf("remotes")
 	for i := range remotes {
 		address, ok := remotes[i].stringProperty("url")
-		if u := comparableURL(address); ok && !seen[u] {
+		if u := ComparableURL(address); ok && !seen[u] {
 			seen[u] = true
 			all = append(all, u)
 		}
@@ -141,6 +141,13 @@ func remotesOf(root *node) []RemoteURL {
 func RemotesOf(document []byte) []RemoteURL {
 	_, root, _ := parseObject(document) // the zero node has no properties
 	return remotesOf(&root)
+}
+
+// PackagesOf returns the packages of a stored document, in its order; nothing for a text that is not an
+// object.
+func PackagesOf(document []byte) []PackageRef {
+	_, root, _ := parseObject(document) // the zero node has no properties
+	return packagesOf(&root)
 }
 
 func packagesOf(root *node) []PackageRef {

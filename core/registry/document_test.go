@@ -159,7 +159,7 @@ func TestRemoteURL(t *testing.T) {
 		"{Origin}/Path":                        "{Origin}/Path",
 		"{scheme}://Host/":                     "{scheme}://Host/",
 	} {
-		if got := comparableURL(sent); got != want {
+		if got := ComparableURL(sent); got != want {
 			t.Errorf("remoteURL(%s) = %s, want %s", sent, got, want)
 		}
 	}

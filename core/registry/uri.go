@@ -188,9 +188,9 @@ func templateParts(s string) iter.Seq2[string, string] {
 	}
 }
 
-// comparableURL returns the form in which URLs of remotes are compared. A URL that begins with a
+// ComparableURL returns the form in which URLs of remotes are compared. A URL that begins with a
 // variable is not changed.
-func comparableURL(s string) RemoteURL {
+func ComparableURL(s string) RemoteURL {
 	scheme, rest, ok := strings.Cut(s, "://")
 	if !ok || strings.ContainsAny(scheme, "{/?#") {
 		return RemoteURL(s)

@@ -18,7 +18,7 @@ import (
 // Act is one attempt of a caller to change the registry, for the audit log (contract R-38).
 type Act struct {
 	Caller     Caller
-	Action     audit.Action // publish, request, edit, delete, status, approve, reject, quarantine, release
+	Action     audit.Action // publish, request, edit, delete, status, approve, reject, quarantine, release, tools_record
 	ServerName string
 	Version    string // empty for all versions
 	Reason     string // why it was refused; empty if it succeeded
@@ -31,6 +31,9 @@ type Act struct {
 	// Status and StatusMessage are what an act with the action status set; empty if it was refused.
 	Status, StatusMessage string
 	Changed               registry.StatusChange // of an act that changed a status
+	// Part is of which remote or package an act with the action tools_record has sent a tool list, and
+	// ToolState what state it got; empty if it was refused.
+	Part, ToolState string
 }
 
 // Acts records what callers do to the registry. It is safe for concurrent use.

@@ -21,6 +21,8 @@ func (a *Act) Change() audit.Change {
 	details.Set("note", a.Note)
 	details.Set("status", a.Status)
 	details.Set("statusMessage", a.StatusMessage)
+	details.Set("part", a.Part)
+	details.Set("toolState", a.ToolState)
 	a.Changed.Describe(details)
 	return audit.Change{
 		Category: audit.RegistryChange, Action: a.Action, Subject: a.Caller.describe(details),

@@ -80,7 +80,7 @@ var sharedUseCases = []string{"core/managing"}
 var pureParts = []string{
 	"core/auth/company", "core/auth/history", "core/auth/oauth", "core/auth/risk", "core/auth/trust", "core/ratelimit/explain", "core/ratelimit/ruleset",
 	"core/registry/event", "core/registry/mirror", "core/registry/publisher", "core/registry/review",
-	"core/registry/service", "core/registry/view",
+	"core/registry/service", "core/registry/tools", "core/registry/view",
 }
 
 // useCaseFloor is what use cases share: each of them may import these. They import no use case, unless
@@ -156,7 +156,7 @@ var binaryPrefixes = []string{"plugins/otp-", "plugins/pkg-"}
 // pureModules are the packages of other modules that the pure rings may import: no I/O, no clock,
 // no global state.
 var pureModules = []string{
-	"github.com/mileusna/useragent", "golang.org/x/mod/semver", "golang.org/x/net/publicsuffix",
+	"github.com/gowebpki/jcs", "github.com/mileusna/useragent", "golang.org/x/mod/semver", "golang.org/x/net/publicsuffix",
 	"golang.org/x/text/unicode/norm",
 }
 
@@ -261,6 +261,5 @@ const (
 var termsOfTheField = []string{"oauth"}
 
 // budget is how large the tree may be. A limit is raised with a reason, and lowered after a fold. The
-// last lines are those of the authorization server: ADR 27; 3,200 before them mend what lies between the service and its
-// neighbours: ADR 26.
-var budget = measures{lines: 141_377, wiringLines: 1_302, interfaces: 23, binds: 24, settings: 242, chain: 16}
+// last lines are those of tool lists: ADR 28; those of the authorization server were before them: ADR 27.
+var budget = measures{lines: 143_340, wiringLines: 1_302, interfaces: 23, binds: 24, settings: 242, chain: 16}

@@ -22,7 +22,7 @@ var (
 	// ruleHeading matches the place where a page of the contract states a rule.
 	ruleHeading = regexp.MustCompile(`<a id="([^"]*)"></a>\*\*([A-Z]-[0-9]+)\.`)
 	// ruleNumber matches a citation of a rule. It does not match the curve P-384.
-	ruleNumber = regexp.MustCompile(`\b[RALMOPCKT]-[0-9]{1,2}\b`)
+	ruleNumber = regexp.MustCompile(`\b[RALMOPCKTW]-[0-9]{1,2}\b`)
 	// pageCited matches a citation of a page of the documentation; a heading or anchor is optional.
 	pageCited = regexp.MustCompile(`\b(docs/[\w/.-]+\.md)(?:#([\w-]+))?`)
 	// externalCitations match citations of texts that are not in the repository.
@@ -41,7 +41,7 @@ func contractPages() map[string]string {
 		"R": contractFolder + "registry.md", "P": contractFolder + "publishers.md", "C": contractFolder + "curation.md",
 		"A": contractFolder + "authentication.md", "L": contractFolder + "ratelimit.md",
 		"K": contractFolder + "passkeys.md", "T": contractFolder + "authorization.md",
-		"M": contractFolder + "methods.md", "O": contractFolder + "operations.md",
+		"W": contractFolder + "tools.md", "M": contractFolder + "methods.md", "O": contractFolder + "operations.md",
 	}
 }
 

@@ -101,6 +101,15 @@ func TestQuarantine(t *testing.T) {
 	})
 }
 
+func TestToolLists(t *testing.T) {
+	registrystoretest.RunToolLists(t, func(*testing.T) registrystoretest.ToolListStores {
+		db := fakedb.New()
+		return registrystoretest.ToolListStores{
+			Lists: fakedb.NewToolLists(db), Writer: fakedb.NewServers(db, true), Mirrored: fakedb.NewMirroredVersions(db), Runner: db,
+		}
+	})
+}
+
 func TestAccessRules(t *testing.T) {
 	accessstoretest.Run(t, func(*testing.T) accessstoretest.Opened {
 		db := fakedb.New()

@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/service"
+	"github.com/tollgate-dev/tollgate/core/registry/tools"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
@@ -68,6 +69,7 @@ type Database struct {
 	notices     *table[registry.Holder, noticeRow]
 	quarantined *table[versionKey, registry.Quarantined] // the zero version is the whole server
 	priors      *table[versionKey, priorRow]
+	toolLists   *table[toolListKey, tools.Stored]
 	views       *table[view.Name, view.View]
 	viewTokens  *table[viewTokenKey, view.Token]
 	webhooks    *table[event.WebhookID, webhookRow]

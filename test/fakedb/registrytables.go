@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/service"
+	"github.com/tollgate-dev/tollgate/core/registry/tools"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
@@ -98,6 +99,8 @@ func (d *Database) addRegistryTables() {
 		return versionKey{q.Name, q.Version}
 	})
 	d.priors = newTable(d, "prior status", func(p priorRow) versionKey { return versionKey{p.Name, p.Prior.Version} })
+	d.toolLists = newTable(d, "tool list", keyOfToolList)
+	d.toolLists.refers = func(l tools.Stored) error { return d.versions.refer(versionKey{l.Name, l.Version}) }
 	d.accessRules = newTable(d, "access rule", func(r access.Rule) access.RuleName { return r.Name })
 	d.clients = newTable(d, "client", func(c oauth.Client) oauth.ClientID { return c.ID })
 	d.resources = newTable(d, "resource", func(r oauth.Resource) oauth.ResourceName { return r.Name })

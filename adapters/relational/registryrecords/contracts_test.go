@@ -94,6 +94,14 @@ func TestQuarantine(t *testing.T) {
 		})
 }
 
+func TestToolLists(t *testing.T) {
+	relationaltest.RunContract(t, registrystoretest.RunToolLists,
+		func(_ *testing.T, db *relationaltest.Database) registrystoretest.ToolListStores {
+			s := newStores(db)
+			return registrystoretest.ToolListStores{Lists: s.ToolLists, Writer: s.Writer, Mirrored: s.Mirrored, Runner: db.DB}
+		})
+}
+
 func TestReviews(t *testing.T) {
 	relationaltest.RunContract(t, registrystoretest.RunReviews,
 		func(_ *testing.T, db *relationaltest.Database) registrystoretest.ReviewStores {

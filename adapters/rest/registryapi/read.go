@@ -38,6 +38,7 @@ const (
 	readVersion
 	readAllowList
 	readSnippet
+	readTools
 )
 
 // clone returns a copy that shares no memory with the request.
@@ -99,6 +100,11 @@ func (a *API) listVersions(c *fiber.Ctx, v *view.View) error {
 }
 
 func (a *API) getVersion(c *fiber.Ctx, v *view.View) error {
+	return a.sendVersionRead(c, readVersion, v)
+}
+
+// sendVersionRead sends the answer to a read of a version in the path, or of what belongs to it.
+func (a *API) sendVersionRead(c *fiber.Ctx, kind readKind, v *view.View) error {
 	name, err := pathValue(c, nameParam)
 	if err != nil {
 		return err
@@ -108,7 +114,7 @@ func (a *API) getVersion(c *fiber.Ctx, v *view.View) error {
 		return err
 	}
 	return a.sendAnswer(c, read{
-		kind: readVersion, view: v, name: name, version: version, query: browsing.Query{
+		kind: kind, view: v, name: name, version: version, query: browsing.Query{
 			IncludeDeleted: c.Query(deletedParam),
 		},
 	})
@@ -165,7 +171,7 @@ func (a *API) makeAnswer(ctx context.Context, r read) (answer, error) {
 	if r.kind == readSnippet {
 		return makeSnippet(ctx, reader, r, headers)
 	}
-	body, long, err := makeBody(ctx, reader, r)
+	body, long, err := a.makeBody(ctx, reader, r)
 	if err != nil || long != nil {
 		return answer{Rest: long}, err
 	}
@@ -173,7 +179,7 @@ func (a *API) makeAnswer(ctx context.Context, r read) (answer, error) {
 }
 
 // makeBody returns the body of the answer to a read, or the history that it has.
-func makeBody(ctx context.Context, reader *browsing.Browser, r read) ([]byte, *history.Long, error) {
+func (a *API) makeBody(ctx context.Context, reader *browsing.Browser, r read) ([]byte, *history.Long, error) {
 	switch r.kind {
 	case readList:
 		p, err := reader.List(ctx, r.query)
@@ -188,6 +194,10 @@ func makeBody(ctx context.Context, reader *browsing.Browser, r read) ([]byte, *h
 	record, err := reader.Version(ctx, r.name, r.version, r.query.IncludeDeleted)
 	if err != nil {
 		return nil, nil, err
+	}
+	if r.kind == readTools {
+		body, err := a.makeTools(ctx, record)
+		return body, nil, err
 	}
 	return appendRecord(nil, &record), nil, nil
 }

@@ -70,6 +70,8 @@ type Config struct {
 	Private bool
 	// Resource describes the registry to OAuth clients.
 	Resource Resource
+	// RecordTools stores tool lists.
+	RecordTools RecordTools
 	// WritesOff is true if the use cases refuse to publish, replace and delete (contract R-24).
 	WritesOff bool
 	// Log gets the errors that occur after the status of a response was sent.
@@ -92,6 +94,7 @@ type Reads struct {
 	Finder  *browsing.Finder // for MCP
 	Gate    *viewing.Gate
 	Lists   *allowlist.Source
+	Tools   *browsing.Tools
 }
 
 // New returns the registry's part of the API, and a function that ends its goroutines. p may be
@@ -119,12 +122,15 @@ func (a *API) ReadState() string {
 
 // Mount adds the routes of contract R-1.
 func (a *API) Mount(r fiber.Router) {
-	reads := map[string]viewHandler{serversPath: a.listServers, versionsPath: a.listVersions, versionPath: a.getVersion}
+	reads := map[string]viewHandler{
+		serversPath: a.listServers, versionsPath: a.listVersions, versionPath: a.getVersion, toolsPath: a.getTools,
+	}
 	for _, prefix := range prefixes() {
 		for path, handler := range reads {
 			mountRead(r, prefix+path, a.inRegistry(handler))
 		}
 		r.Put(prefix+versionPath, a.change(publishing.OpReplace, a.replaceVersion))
+		r.Put(prefix+toolsPath, a.change(publishing.OpTools, a.recordTools))
 		r.Delete(prefix+versionPath, a.change(publishing.OpDelete, a.deleteVersion))
 		r.Patch(prefix+versionPath+"/status", a.change(publishing.OpStatus, a.setStatus))
 		r.Patch(prefix+serversPath+"/:"+nameParam+"/status", a.change(publishing.OpStatus, a.setStatusAll))
@@ -172,7 +178,12 @@ func (a *API) MaxBody(method, path string) int {
 		return maxMCP
 	}
 	switch method {
-	case http.MethodPost, http.MethodPut, http.MethodPatch:
+	case http.MethodPut:
+		if strings.HasPrefix(trimPrefix(path), extension) {
+			return rest.MaxListBody
+		}
+		return rest.MaxBody
+	case http.MethodPost, http.MethodPatch:
 		return rest.MaxBody
 	default:
 		return rest.MaxRecordBody
@@ -218,7 +229,8 @@ func (a *API) leadsToClean(c *fiber.Ctx) bool {
 	clean := cleanSlashes(c.Path())
 	isServers := false
 	for _, prefix := range prefixes() {
-		isServers = isServers || strings.Contains(clean, prefix+serversPath)
+		isServers = isServers || strings.Contains(clean, prefix+serversPath) ||
+			strings.Contains(clean, prefix+extension+serversPath)
 	}
 	if clean == c.Path() || !a.Owns(clean) || !isServers {
 		return false
@@ -245,7 +257,7 @@ func (a *API) isOff(c *fiber.Ctx) bool {
 	case http.MethodPost:
 		return a.config.WritesOff && path == "/publish"
 	case http.MethodPut, http.MethodDelete:
-		return a.config.WritesOff && strings.HasPrefix(path, serversPath+"/")
+		return a.config.WritesOff && strings.HasPrefix(strings.TrimPrefix(path, extension), serversPath+"/")
 	}
 	return false
 }

@@ -95,6 +95,11 @@ func (r *Recorder) RecordView(ctx context.Context, name string) error {
 	return r.record(ctx, []draft{r.purge(registry.Name{}, false, event.ViewKey(name))})
 }
 
+// RecordTools records that the tool lists of a server changed, so that caches drop what was read of it.
+func (r *Recorder) RecordTools(ctx context.Context, name registry.Name) error {
+	return r.record(ctx, []draft{r.purge(name, false, event.ServerKey(name.String()))})
+}
+
 // draft is an event that is recorded if a webhook wants it.
 type draft struct {
 	kind    event.Type

@@ -76,7 +76,7 @@ func (w *fixture) ports() publishing.Ports {
 	return publishing.Ports{
 		Ports:  change.Ports{Transactions: w.runner, Writer: w.servers, Quarantine: w.held, Acts: w.authority},
 		Reader: w.servers, Grants: w.grants,
-		Reviews: w.reviews, Rules: w.rules,
+		Reviews: w.reviews, Rules: w.rules, ToolLists: fakedb.NewToolLists(w.runner.db),
 		Ownership: w.checker, Clock: w.clock, Entropy: &secretstest.Entropy{}, Events: w.events(),
 		Ender: reviewing.MirrorEnder{
 			Mirrored: fakedb.NewMirroredVersions(w.runner.db), Reviews: w.reviews, Reader: w.servers, Writer: w.servers,

@@ -1,5 +1,5 @@
-// Package publishing holds the use cases that change the registry: publish, replace, delete and
-// change status, with the order of their checks, the audit of every attempt and the check of
+// Package publishing holds the use cases that change the registry: publish, replace, delete, change
+// status and record tool lists, with the order of their checks, the audit of every attempt and the check of
 // package ownership. It knows neither HTTP nor a database; the rules of documents and versions are
 // in package registry.
 package publishing
@@ -57,6 +57,7 @@ type Ports struct {
 	Policies  *permit.Checker
 	Reviews   registrystore.Reviews
 	Rules     registrystore.ReviewRules
+	ToolLists registrystore.ToolLists
 	Ender     reviewing.MirrorEnder
 	Events    *announce.Recorder
 	Ownership ownership.Checker
@@ -85,6 +86,7 @@ const (
 	OpReplace Operation = "replace"
 	OpDelete  Operation = "delete"
 	OpStatus  Operation = "status" // of one version, or of all versions of a server together
+	OpTools   Operation = "tools"
 )
 
 // Request is the input of a change.
@@ -120,6 +122,7 @@ const (
 	actDelete  audit.Action = "delete"
 	actStatus  audit.Action = "status"
 	actRequest audit.Action = "request"
+	actTools   audit.Action = "tools_record"
 )
 
 // Publish adds the version of a server that the body describes, or submits it for review.

@@ -135,8 +135,8 @@ func TestPrefixesAreTheSame(t *testing.T) {
 		}
 		compared++
 	}
-	if compared != 21 {
-		t.Errorf("compared %d paths, want 21", compared)
+	if compared != 22 {
+		t.Errorf("compared %d paths, want 22", compared)
 	}
 }
 

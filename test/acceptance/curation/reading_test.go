@@ -48,7 +48,7 @@ func readPaths(t *testing.T) (paths []string) {
 
 // isRegistry reports whether a path is a read of servers, which a token with the scope to read may
 // make.
-var isRegistry = regexp.MustCompile(`^(/v0(\.1)?/servers.*|/registries/all/(v0.*|allowlist.*|install|openapi.*))$`)
+var isRegistry = regexp.MustCompile(`^(/v0(\.1)?/(x/dev\.tollgate/)?servers.*|/registries/all/(v0.*|allowlist.*|install|openapi.*))$`)
 
 // TestPrivateRegistry: if reading needs a caller, each read that is not open is refused without one,
 // on two instances and both databases (contract C-40, C-41, C-43).

@@ -189,7 +189,7 @@ func checkViewTokens(t *testing.T, v *viewed) {
 	}
 	paths := []string{
 		"/v0.1/servers", "/v0/servers", "/v0.1/servers/com.example%2Fa/versions",
-		"/v0.1" + fixture.ServerPath("com.example/a", "1.0.0"),
+		"/v0.1" + fixture.ServerPath("com.example/a", "1.0.0"), "/v0.1/x/dev.tollgate" + fixture.ServerPath("com.example/a", "1.0.0") + "/tools",
 		"/allowlist/claude.json", "/install?server=com.example/a&client=claude",
 	}
 	for _, path := range paths {
@@ -242,12 +242,14 @@ func checkViewStatuses(t *testing.T, v *viewed) {
 		for _, path := range []string{
 			"/v0.1/servers?limit=0", "/v0/servers?limit=0", "/v0.1/servers/com.example%2Fa/versions?include_deleted=x",
 			"/v0.1" + fixture.ServerPath("com.example/a", "1.0.0") + "?include_deleted=x", "/install?client=claude",
+			"/v0.1/x/dev.tollgate" + fixture.ServerPath("com.example/a", "1.0.0") + "/tools" + "?include_deleted=x",
 		} {
 			v.read(t, place+path, header...).WantStatus(t, 400)
 		}
 		for _, path := range []string{
 			"/v0.1/servers/none/versions", "/v0.1" + fixture.ServerPath("org.example/c", "1.0.0"),
 			"/allowlist/none.json", "/install?server=org.example/c&client=claude",
+			"/v0.1/x/dev.tollgate" + fixture.ServerPath("org.example/c", "1.0.0") + "/tools",
 		} {
 			v.read(t, place+path, header...).WantStatus(t, 404)
 		}
@@ -255,6 +257,7 @@ func checkViewStatuses(t *testing.T, v *viewed) {
 		for _, path := range []string{
 			"/v0.1/servers", "/v0.1/servers/com.example%2Fa/versions",
 			"/v0.1" + fixture.ServerPath("com.example/a", "1.0.0"), "/allowlist/claude.json", "/install",
+			"/v0.1/x/dev.tollgate" + fixture.ServerPath("com.example/a", "1.0.0") + "/tools",
 			"/openapi.yaml", "/openapi.json",
 		} {
 			apiclient.Call(t, "OPTIONS", v.s.API+"/registries/"+place+path, nil).WantStatus(t, 204)

@@ -1,0 +1,77 @@
+package registryrecords
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/tools"
+)
+
+// toolListStore stores tool lists. It implements registrystore.ToolLists.
+type toolListStore struct {
+	db      *database.DB
+	changes *changeLog
+}
+
+// change runs a change in a transaction. After its commit, this process knows of it.
+func (s *toolListStore) change(ctx context.Context, do func(ctx context.Context, tx bun.IDB) error) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		s.db.AfterCommit(ctx, func() { s.changes.hint.Add(1) })
+		return do(ctx, tx)
+	})
+}
+
+func (s *toolListStore) OfVersion(
+	ctx context.Context, name registry.Name, version registry.Version,
+) ([]tools.Stored, error) {
+	q := database.Query{
+		Text: `SELECT part, source, state, sent_at, sender, policy, makers, content FROM tool_lists
+			WHERE name = ? AND version = ? ORDER BY part, source, approved DESC`,
+		Args: []any{name.String(), version.String()},
+	}
+	return database.CollectAll(ctx, s.db, q, func(row *sql.Rows) (tools.Stored, error) {
+		var part, source, state, makers string
+		var content []byte
+		var at database.Instant
+		l := tools.Stored{Name: name, Version: version}
+		if err := row.Scan(&part, &source, &state, &at, &l.By.Key, &l.By.Policy, &makers, &content); err != nil {
+			return l, err
+		}
+		l.At = at.Time
+		var broken [5]error
+		l.Part, broken[0] = tools.ParsePartKey(part)
+		l.Source, broken[1] = tools.ParseSource(source)
+		l.State, broken[2] = tools.ParseState(state)
+		broken[3] = json.Unmarshal([]byte(makers), &l.By.Makers)
+		l.List, broken[4] = tools.Parse(content)
+		return l, checkRow(broken[:]...)
+	})
+}
+
+func (s *toolListStore) Put(ctx context.Context, l tools.Stored) error {
+	return s.change(ctx, func(ctx context.Context, tx bun.IDB) error {
+		_, err := s.db.ExecStatement(ctx, tx,
+			"INSERT INTO tool_lists (name, version, part, source, approved, state, sent_at, sender, policy, makers, content) "+
+				rowsOf(1, 11)+` ON CONFLICT (name, version, part, source, approved) DO UPDATE SET state = excluded.state,
+				sent_at = excluded.sent_at, sender = excluded.sender, policy = excluded.policy, makers = excluded.makers,
+				content = excluded.content`,
+			l.Name.String(), l.Version.String(), string(l.Part), string(l.Source), l.State == tools.Approved, string(l.State),
+			database.NewInstant(l.At), l.By.Key, string(l.By.Policy), encodeArray(l.By.Makers), string(l.List.Canonical()))
+		return err
+	})
+}
+
+func (s *toolListStore) Withdraw(ctx context.Context, l tools.Stored) error {
+	return s.change(ctx, func(ctx context.Context, tx bun.IDB) error {
+		removed, err := s.db.ExecStatement(ctx, tx,
+			"DELETE FROM tool_lists WHERE name = ? AND version = ? AND part = ? AND source = ? AND NOT approved",
+			l.Name.String(), l.Version.String(), string(l.Part), string(l.Source))
+		return changedOr(removed, err, fault.New(fault.NotFound, "there is no list that is not approved"))
+	})
+}

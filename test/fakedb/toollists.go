@@ -1,0 +1,54 @@
+package fakedb
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/tools"
+)
+
+// toolListKey identifies a stored list.
+type toolListKey struct {
+	versionKey
+	part     tools.PartKey
+	source   tools.Source
+	approved bool
+}
+
+func keyOfToolList(l tools.Stored) toolListKey {
+	return toolListKey{versionKey{l.Name, l.Version}, l.Part, l.Source, l.State == tools.Approved}
+}
+
+// ToolLists implements [registrystore.ToolLists].
+type ToolLists struct {
+	*table[toolListKey, tools.Stored]
+}
+
+// NewToolLists returns the tool lists of a database.
+func NewToolLists(db *Database) *ToolLists { return &ToolLists{db.toolLists} }
+
+// OfVersion implements [registrystore.ToolLists]. Lists whose version is gone are gone.
+func (s *ToolLists) OfVersion(ctx context.Context, name registry.Name, version registry.Version) ([]tools.Stored, error) {
+	of := versionKey{name, version}
+	return s.list(ctx, func(l tools.Stored) bool {
+		return versionKey{l.Name, l.Version} == of && s.db.versions.has(of)
+	}, func(a, b tools.Stored) int {
+		return cmp.Or(strings.Compare(string(a.Part), string(b.Part)), strings.Compare(string(a.Source), string(b.Source)),
+			cmp.Compare(rank(a), rank(b)))
+	})
+}
+
+func rank(l tools.Stored) int {
+	if l.State == tools.Approved {
+		return 0
+	}
+	return 1
+}
+
+// Withdraw implements [registrystore.ToolLists].
+func (s *ToolLists) Withdraw(ctx context.Context, l tools.Stored) error {
+	l.State = ""
+	return s.remove(ctx, keyOfToolList(l))
+}
