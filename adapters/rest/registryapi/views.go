@@ -1,13 +1,13 @@
 package registryapi
 
 import (
-	"errors"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
+	"github.com/tollgate-dev/tollgate/core/auth/oauth"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -32,13 +32,8 @@ func (a *API) inRegistry(handle viewHandler) fiber.Handler {
 // refuseOthers refuses a token of the authorization server that is for another resource, also where no one
 // needs a token (contract T-16). What is wrong with others does not matter there.
 func (a *API) refuseOthers(c *fiber.Ctx) error {
-	token := rest.BearerToken(c)
-	if a.config.Resource.Issuer == "" || strings.Count(token, ".") != 2 {
-		return nil
-	}
-	_, err := a.authority.IdentifyReader(c.UserContext(), token, rest.Address(c))
-	if errors.Is(err, authority.ErrOtherResource) {
-		return err
+	if i := a.config.Resource.Issuer; i != "" && oauth.IsElsewhere(rest.BearerToken(c), i) {
+		return authority.ErrOtherResource
 	}
 	return nil
 }
@@ -71,16 +66,13 @@ func (a *API) enter(c *fiber.Ctx) (v *view.View, private bool, err error) {
 		return nil, false, err
 	}
 	var who authority.Caller
-	if !passage.NeedsCaller() {
+	if passage.NeedsCaller() {
+		who, err = a.authority.IdentifyReader(c.UserContext(), token, rest.Address(c))
+	} else {
 		err = a.refuseOthers(c)
 	}
 	if err != nil {
-		return nil, passage.IsPrivate(), err
-	}
-	if passage.NeedsCaller() {
-		if who, err = a.authority.IdentifyReader(c.UserContext(), token, rest.Address(c)); err != nil {
-			return nil, true, err
-		}
+		return nil, true, err
 	}
 	v, err = passage.Enter(c.UserContext(), who)
 	return v, passage.IsPrivate(), err

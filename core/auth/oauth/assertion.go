@@ -26,16 +26,28 @@ type One struct {
 }
 
 // SubjectOf returns the subject of a JWT of which nothing is verified; empty without one.
-func SubjectOf(token string) string {
+func SubjectOf(token string) string { return unverified(token).Text("sub") }
+
+// IsElsewhere reports whether a token says of itself that it is one of an issuer, which is this service, for
+// another resource than this registry. Nothing is verified: a forged one is good for nothing either. The
+// audience of a session is a list.
+func IsElsewhere(token, issuer string) bool {
+	claims := unverified(token)
+	audience := claims.Text("aud")
+	return claims.Text("iss") == issuer && audience != "" && audience != issuer
+}
+
+// unverified returns the claims of a JWT; nil without any.
+func unverified(token string) jsonvalue.Object {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 || len(token) > maxPayload { //nolint:mnd // header, payload and signature
-		return ""
+		return nil
 	}
 	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
 	if err != nil {
-		return ""
+		return nil
 	}
-	return readClaims(payload).Text("sub")
+	return readClaims(payload)
 }
 
 // readClaims returns the members of a payload; nil if it is no object.

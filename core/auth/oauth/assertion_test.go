@@ -83,6 +83,30 @@ func TestClientAssertions(t *testing.T) {
 	}
 }
 
+// TestTokensForElsewhere tells tokens of this service for other resources from those for this one, of others and of
+// sessions, whose audience is a list.
+func TestTokensForElsewhere(t *testing.T) {
+	t.Parallel()
+	const own = "https://tollgate.example"
+	for text, want := range map[string]bool{
+		`{"iss":"` + own + `","aud":"https://tools.example"}`:           true,
+		`{"iss":"` + own + `","aud":"` + own + `/mcp"}`:                 true,
+		`{"iss":"` + own + `","aud":"` + own + `"}`:                     false,
+		`{"iss":"` + own + `","aud":["tollgate"]}`:                      false,
+		`{"iss":"` + own + `"}`:                                         false,
+		`{"iss":"https://other.example","aud":"https://tools.example"}`: false,
+		`[]`: false,
+	} {
+		token := "h." + base64.RawURLEncoding.EncodeToString([]byte(text)) + ".s"
+		if got := oauth.IsElsewhere(token, own); got != want {
+			t.Errorf("%s: %t", text, got)
+		}
+	}
+	if oauth.IsElsewhere("tgp_token", own) || oauth.IsElsewhere("", own) {
+		t.Error("what is no JWT is a token of this service")
+	}
+}
+
 func TestIdentityAssertions(t *testing.T) {
 	t.Parallel()
 	good := map[string]any{

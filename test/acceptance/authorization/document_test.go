@@ -80,7 +80,7 @@ func TestDocuments(t *testing.T) {
 		b := s.newBrowser(t)
 		b.SignIn(ada, fixture.Password)
 		s.begin(b, s.request("client_id", d.url))
-		b.WantText("The Cloud Editor", host, "127.0.0.1", "on your own computer").Press("Allow", http.StatusOK)
+		b.WantText("The Cloud Editor", host, "127.0.0.1", "on your own computer").WantNoText("Verify with a code").Press("Allow", http.StatusOK)
 		status, _, got := post(t, s.Service, "/oauth2/token", exchange(wayBack(b).Get("code"), "client_id", d.url))
 		if status != http.StatusOK {
 			t.Fatalf("the token endpoint: %d %+v", status, got)
