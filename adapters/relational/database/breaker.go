@@ -12,7 +12,12 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-const probeGap = 250 * time.Millisecond // between two probes of a database that is away
+const (
+	probeGap = 250 * time.Millisecond // between two probes of a database that is away
+	// One of longEvery probes of a database that is away may take longTimes as long: in a slow network a new
+	// connection takes several times as long as an answer, and there may be no other.
+	longEvery, longTimes = 4, 4
+)
 
 // Probe sends a query to the database on a new connection. It returns nil if the database answered,
 // whatever the answer was.
@@ -145,7 +150,7 @@ func (b *Breaker) checkDatabase(life context.Context) time.Time {
 	first := time.Now()
 	for {
 		began := time.Now()
-		err := b.probeOnce(life)
+		err := b.probeOnce(life, b.patience)
 		switch {
 		case err == nil:
 			return began
@@ -156,11 +161,11 @@ func (b *Breaker) checkDatabase(life context.Context) time.Time {
 }
 
 // probeOnce probes the database once. It returns nil if that or any other call was answered.
-func (b *Breaker) probeOnce(life context.Context) error {
+func (b *Breaker) probeOnce(life context.Context, patience time.Duration) error {
 	b.answered.Store(false)
 	b.probing.Store(true)
 	defer b.probing.Store(false)
-	bounded, cancel := context.WithTimeout(life, b.patience)
+	bounded, cancel := context.WithTimeout(life, patience)
 	defer cancel()
 	if err := b.probe(bounded); err != nil && !b.answered.Load() {
 		return err
@@ -180,9 +185,12 @@ func (b *Breaker) waitUntilBack(life context.Context, err error) time.Time {
 	if b.log != nil {
 		b.log.WithError(err).Error("the database does not answer; calls fail at once until it does")
 	}
-	for pause.For(life, probeGap) {
-		began := time.Now()
-		if b.probeOnce(life) != nil {
+	for n := 1; pause.For(life, probeGap); n++ {
+		began, patience := time.Now(), b.patience
+		if n%longEvery == 0 {
+			patience *= longTimes
+		}
+		if b.probeOnce(life, patience) != nil {
 			continue
 		}
 		b.retireIdleSince(began)

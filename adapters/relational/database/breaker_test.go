@@ -147,3 +147,30 @@ func TestClassifyCall(t *testing.T) {
 		})
 	}
 }
+
+// TestBreakerOfASlowNetwork checks that the breaker closes although a new connection takes longer than an answer
+// may.
+func TestBreakerOfASlowNetwork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, end := NewBreaker(func(ctx context.Context) error {
+			select {
+			case <-time.After(2 * probeTimeout):
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}, probeTimeout*3)
+		defer end()
+		b.requestProbe(time.Now())
+		time.Sleep(2 * probeTimeout)
+		synctest.Wait()
+		if !b.Refuses() {
+			t.Fatal("not open although no probe is answered in time")
+		}
+		time.Sleep(6 * probeTimeout)
+		synctest.Wait()
+		if b.Refuses() {
+			t.Error("still open")
+		}
+	})
+}

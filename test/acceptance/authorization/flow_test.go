@@ -2,6 +2,7 @@ package authorization
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -494,9 +495,17 @@ func TestOff(t *testing.T) {
 	t.Parallel()
 	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RegistrySettings()...)
-		for _, path := range []string{"/.well-known/oauth-authorization-server", "/oauth2/authorize", "/oauth2/token", "/oauth2/continue/x"} {
+		for _, path := range []string{"/oauth2/authorize", "/oauth2/continue/x"} {
 			if status := statusOf(t, "GET", s.API+path); status != http.StatusNotFound {
 				t.Errorf("%s: %d", path, status)
+			}
+		}
+		for path, methods := range map[string][]string{
+			"/.well-known/oauth-authorization-server": {"GET", "OPTIONS"}, "/oauth2/token": {"POST", "OPTIONS"},
+			"/oauth2/revoke": {"POST", "OPTIONS"}, "/oauth2/introspect": {"POST"},
+		} {
+			for _, method := range methods {
+				apiclient.Call(t, method, s.API+path, nil).WantStatus(t, http.StatusNotFound)
 			}
 		}
 		operator := e.NewWriter(t, s, "olga@example.com", "operate *")
@@ -504,6 +513,35 @@ func TestOff(t *testing.T) {
 			if status := statusOf(t, "GET", s.API+admin+path, operator.Bearer()...); status != http.StatusNotFound {
 				t.Errorf("%s: %d", path, status)
 			}
+		}
+	})
+}
+
+// TestStoredObjects stores clients and resources under conditions, and leaves those alone that a file manages.
+func TestStoredObjects(t *testing.T) {
+	t.Parallel()
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := startSite(t, e)
+		client := object{"name": "An agent", "redirectUris": []string{callback}}
+		resource := object{"url": "https://tools.example.com/agent/mcp", "servers": []string{weather}}
+		call := func(method, path string, body object, header ...string) apiclient.Response {
+			t.Helper()
+			return apiclient.Call(t, method, s.API+admin+path, body, append(s.operator.Bearer(), header...)...)
+		}
+		state := object{
+			"apiVersion": "tollgate.dev/v1", "kind": "State", "clients": []object{maps.Clone(client)}, "resources": []object{maps.Clone(resource)},
+		}
+		state["clients"].([]object)[0]["clientId"], state["resources"].([]object)[0]["name"] = "filed", "filed"
+		state["resources"].([]object)[0]["url"] = "https://tools.example.com/filed/mcp"
+		call("POST", "/apply?owner=platform", state).WantStatus(t, http.StatusOK)
+		for list, body := range map[string]object{"/clients/": client, "/resources/": resource} {
+			call("PUT", list+"agent", body, "If-None-Match", "*").WantStatus(t, http.StatusCreated)
+			call("PUT", list+"agent", body).WantStatus(t, http.StatusOK)
+			call("PUT", list+"agent", body, "If-Match", `"0"`).WantStatus(t, http.StatusPreconditionFailed)
+			call("DELETE", list+"agent", nil, "If-Match", `"0"`).WantStatus(t, http.StatusPreconditionFailed)
+			call("PUT", list+"filed", body).WantStatus(t, http.StatusConflict)
+			call("DELETE", list+"filed", nil).WantStatus(t, http.StatusConflict)
+			call("DELETE", list+"agent", nil).WantStatus(t, http.StatusNoContent)
 		}
 	})
 }

@@ -45,6 +45,8 @@ var uncheckedResponses = map[string]string{
 	"adminAddWebhook 422":    "it takes 50 webhooks; tests of core/registry/notifying do",
 	"adminAddReviewRule 422": "it takes 1000 rules; tests of core/registry/reviewing do",
 	"putAccessRule 422":      "it takes 10000 rules; tests of core/access/ruling do",
+	"adminPutClient 422":     "it takes 1000 clients; tests of core/managing do",
+	"adminPutResource 422":   "it takes 1000 resources; tests of core/managing do",
 	"recordServerTools 409":  "it takes 4 MiB of lists; tests of core/registry/tools do",
 	"addPublisher 409":       "it takes minutes to add 2000 policies; tests of core/registry/delegating do",
 }
