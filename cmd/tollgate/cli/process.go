@@ -29,7 +29,7 @@ type Process struct {
 const (
 	ExitOK     = 0
 	ExitFailed = 1
-	ExitLimit  = 2 // a check of "ratelimit simulate" found more than its limit
+	ExitLimit  = 2 // "ratelimit simulate" found more than its limit, or "tools record --diff" a difference
 	// a publisher's command needs a sign-in, a step-up or a code, and there is no terminal to
 	// prompt for it
 	ExitSignIn = 3

@@ -7,7 +7,13 @@ import (
 	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
-func TestMain(m *testing.M) { fixture.Main(m) }
+func TestMain(m *testing.M) {
+	if isPackage() {
+		servePackage()
+		return
+	}
+	fixture.Main(m)
+}
 
 // TestCommands runs the commands of transcripts at a service where ada may publish com.example/*. The
 // transcripts have commands of operators too, which work on the database of the service.

@@ -24,7 +24,8 @@ const CredentialsVariable = "TOLLGATE_CREDENTIALS"
 // Commands returns the commands with which people and CI jobs publish at a service.
 func Commands(p cli.Process) []*cobra.Command {
 	all := []*cobra.Command{
-		newLogin(p), newLogout(p), newPublish(p), newServer(p), newStatus(p), newVersion(p), newWhoami(p),
+		newLogin(p), newLogout(p), newPublish(p), newServer(p), newStatus(p), newTools(p), newVersion(p),
+		newWhoami(p),
 	}
 	for _, c := range all {
 		if run := c.RunE; run != nil {

@@ -47,6 +47,21 @@ func TestWrongUse(t *testing.T) {
 		{cli.ExitFailed, "login --step-up pigeon", "--step-up"},
 		{cli.ExitFailed, "login --step-up email --code 123456", "--code"},
 		{cli.ExitFailed, "login --url http://example.com --email a@example.com --password-stdin", "--insecure-http"},
+		{cli.ExitFailed, "tools record", "arg"},
+		{cli.ExitFailed, "tools record --nonsense", "--nonsense"},
+		{cli.ExitFailed, "tools record com.example/weather --package 0", "NAME@VERSION"},
+		{cli.ExitFailed, "tools record com.example/weather@1.0.0", "--remote"},
+		{cli.ExitFailed, "tools record com.example/weather@1.0.0 --remote https://example.com --package 0", "either"},
+		{cli.ExitFailed, "tools record com.example/weather@1.0.0 --package 0 --header K", "--header needs --remote"},
+		{cli.ExitFailed, "tools record com.example/weather@1.0.0 --remote https://example.com --env K", "--env needs --package"},
+		{cli.ExitFailed, "tools record com.example/weather@1.0.0 --package 0 --diff --dry-run", "exclude each other"},
+		{cli.ExitFailed, "tools record com.example/weather@1.0.0 --package 0 --diff --oidc", "--oidc is for"},
+		{cli.ExitFailed, "tools record com.example/weather@1.0.0 --package 0 --env KEY=sesame", "--env takes a name only: its value"},
+		{cli.ExitFailed, "tools record com.example/weather@1.0.0 --remote https://example.com --header X-Key:sesame", "--header takes a name"},
+		{cli.ExitFailed, "tools record com.example/weather@1.0.0 --remote https://example.com --header X-Key", "in the variable X_KEY"},
+		{cli.ExitFailed, "tools record com.example/weather@1.0.0 --package 0 --env TOLLGATE_TOKEN", "no server gets a variable of Tollgate"},
+		{cli.ExitFailed, "tools record com.example/weather@1.0.0 --remote https://example.com --header Tollgate-Token", "no server gets"},
+		{cli.ExitSignIn, "tools record com.example/weather@1.0.0 --package 0", signIn},
 		{cli.ExitSignIn, "server deprecate com.example/weather", signIn},
 		{cli.ExitFailed, "whoami", "DIR/readable.json"},
 		{cli.ExitFailed, "login", "DIR/readable.json"},
@@ -62,7 +77,7 @@ func TestWrongUse(t *testing.T) {
 			Stdin:   strings.NewReader("password"), Stdout: &stdout, Stderr: &stderr,
 		})
 		text := stderr.String()
-		if code != c.code || !strings.Contains(text, names) || strings.Count(text, "\n") != 1 || stdout.Len() > 0 {
+		if code != c.code || !strings.Contains(text, names) || strings.Count(text, "\n") != 1 || stdout.Len() > 0 || strings.Contains(text, "sesame") {
 			t.Errorf("%s: code %d, %q, %s, want %d, a sentence with %q", c.line, code, text, &stdout, c.code, names)
 		}
 	}

@@ -44,10 +44,11 @@ func newRoot(p cli.Process) *cobra.Command {
 			"then they call that service, with the session of 'tollgate login' there or with the\n" +
 			"token in TOLLGATE_TOKEN, and need no access to the database.\n\n" +
 			"The exit code is 0 on success, 1 if a command failed or was used wrongly, 2 if\n" +
-			"'tollgate ratelimit simulate' finds too many refusals, and 3 if a publisher's\n" +
-			"command needs a sign-in. With a service to call it is 1 if the service refuses, 2\n" +
-			"for wrong use, 3 if a sign-in or a step-up is needed, and 4 if the service cannot be\n" +
-			"reached. One sentence on standard error gives the reason.",
+			"'tollgate ratelimit simulate' finds too many refusals or 'tollgate tools record\n" +
+			"--diff' a difference, and 3 if a publisher's command needs a sign-in. With a\n" +
+			"service to call it is 1 if the service refuses, 2 for wrong use, 3 if a sign-in or a\n" +
+			"step-up is needed, and 4 if the service cannot be reached. One sentence on standard\n" +
+			"error gives the reason.",
 		Example:       "  tollgate serve\n  tollgate user list",
 		Version:       p.Build.Version,
 		SilenceUsage:  true,
