@@ -77,6 +77,14 @@ func TestCodeFlow(t *testing.T) {
 		if status != http.StatusOK || next.Refresh == got.Refresh || next.Scope != "read" {
 			t.Errorf("the refresh: %d %+v", status, next)
 		}
+		s.begin(b, s.request("scope", "read", "prompt", "login"))
+		signIn(b, ada)
+		if again := wayBack(b); again.Get("code") == "" {
+			t.Errorf("after another sign-in: %v", again)
+		}
+		if status, _, _ := post(t, s.Service, "/oauth2/token", renewal(next.Refresh)); status != http.StatusOK {
+			t.Errorf("another sign-in for an application ends what there was: %d", status)
+		}
 		s.begin(b, s.request("scope", "read")) // the consent is remembered
 		if again := wayBack(b); again.Get("code") == "" {
 			t.Errorf("the second request: %v", again)

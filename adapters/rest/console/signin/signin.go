@@ -150,13 +150,13 @@ func readOrigin(v *site.Visit) (signin.Origin, error) {
 }
 
 // begin sets the cookies of a session that has begun and goes on. A session that the browser had
-// before ends.
+// before ends, unless an application wants its person to sign in again: other applications may act in it.
 func (p *Pages) begin(v *site.Visit, r signin.Result) error { return p.beginAt(v, r, v.Next()) }
 
 // beginAt is begin with the page to go on with.
 func (p *Pages) beginAt(v *site.Visit, r signin.Result, next string) error {
 	rest.Accept(v.Ctx, string(r.UserID))
-	if v.SignedIn() {
+	if v.SignedIn() && (v.Session.UserID != r.UserID || !site.IsContinue(next)) {
 		if err := p.ports.SignIn.SignOut(v.UserContext(), v.Session, v.Session.ID); err != nil &&
 			!fault.Is(err, fault.NotFound) {
 			return err
