@@ -53,9 +53,8 @@ func newToolsRecord(p cli.Process) *cobra.Command {
 			"the variable X_API_KEY to the remote, --env API_KEY gives API_KEY to the package,\n" +
 			"which gets no other variables but PATH, HOME and those of the temporary folder.\n\n" +
 			"With --diff the exit code is 2 if the list is not the approved one, and 0 if it is.",
-		Example: "  tollgate tools record com.example/weather@1.0.0 --remote https://weather.example.com/mcp --header X-Api-Key\n" +
-			"  tollgate tools record com.example/weather@1.0.0 --package 0 --diff",
-		Args: func(c *cobra.Command, args []string) error { return ExitError(cobra.ExactArgs(1)(c, args)) },
+		Example: "  tollgate tools record com.example/weather@1.0.0 --remote https://weather.example.org/mcp --dry-run",
+		Args:    func(c *cobra.Command, args []string) error { return ExitError(cobra.ExactArgs(1)(c, args)) },
 	}
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return ExitError(err) })
 	r.out, r.target = cli.AddOutput(c), AddTarget(p, c)

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"context"
 	"encoding/json"
 	"net"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/pquerna/otp/totp"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
@@ -173,6 +175,12 @@ func newExampleData(t *testing.T) *exampleData {
 		_, _ = w.Write([]byte(`{"servers":[],"metadata":{"count":0}}`)) // the client reports a failure
 	}))
 	t.Cleanup(upstream.Close)
+	toolServer := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1"}, nil)
+	mcp.AddTool(toolServer, &mcp.Tool{Name: "forecast"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		return nil, nil, nil
+	})
+	remote := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return toolServer }, nil))
+	t.Cleanup(remote.Close)
 	e.replacements = []string{
 		"7d9f2a44-3c1e-4b5a-9a86-0f5d1c2b3a49", devices[0].ID,
 		"2c6b1f0e-58d4-4f7a-8a3d-91e0c7b4d652", sessions[0].ID,
@@ -183,7 +191,7 @@ func newExampleData(t *testing.T) *exampleData {
 		"c1d7e9b2-5a3f-4860-8e14-7b9a2c0d6f38", eventID,
 		"4d2c9a70-6e1b-4f38-9b5d-2a7c8e0f1d63", tokens["tollgate service-account token remove"],
 		"6f0a3b58-1c7d-4e92-8a46-9d5e2c1b7f04", tokens["tollgate token remove"],
-		"https://registry.example", upstream.URL,
+		"https://registry.example", upstream.URL, "https://weather.example.org", remote.URL,
 		"/srv/runtime_data/current", filepath.Dir(e.RulesDir),
 	}
 	e.writeFiles(t)
