@@ -76,6 +76,7 @@ func TestBoundsOfRules(t *testing.T) {
 		{"clients", texts(50, "c%d"), ""}, {"clients", texts(51, "c%d"), "clients"}, {"clients", list("a", ""), "clients[1]"},
 		{"clients", list("https://c.example/" + strings.Repeat("x", 2030)), ""}, {"clients", list("c", "c"), "clients[1]"},
 		{"clients", list("https://c.example/" + strings.Repeat("x", 2031)), "clients[0]"}, {"clients", list("VS Code"), "clients[0]"},
+		{"clients", list("com.example_IDE~2"), ""}, {"clients", list(strings.Repeat("c", 201)), "clients[0]"},
 		{"expiresAt", audit.Text("2027-01-01T00:00:00Z"), ""}, {"expiresAt", audit.Text("tomorrow"), "expiresAt"},
 		{"mode", audit.Text("observe"), ""}, {"mode", audit.Text("off"), "mode"},
 	} {

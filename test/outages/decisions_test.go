@@ -117,7 +117,9 @@ func TestDecisionsOfASlowDatabase(t *testing.T) {
 	s := startOnPostgres(t, p, d.Address, "DECIDE=on", "DECIDE_NETWORKS=127.0.0.0/8", "ACCESS_DEFAULT=allow", "DATABASE_TIMEOUT=1s")
 	ask := func() int { return s.askAbout("com.example/weather-1", "") }
 	await.Until(t, "the first decision", func() bool { return ask() == http.StatusOK })
-	d.SetDelay(400 * time.Millisecond) // of each of several statements
+	// Of each of several statements, so that reading takes longer than a call may; a new connection takes three, and has
+	// time, also that of a probe.
+	d.SetDelay(200 * time.Millisecond)
 	_, err = db.ExecContext(t.Context(), "UPDATE versions SET status = 'deleted'")
 	must.Succeed(t, err)
 	await.Until(t, "the deletion", func() bool { return ask() == http.StatusForbidden })

@@ -213,6 +213,24 @@ func TestAssertionsAreDecidedAbout(t *testing.T) {
 	}
 }
 
+// TestRefusedAssertionsAdmitNobody checks that no account is made for a resource that the client may not have.
+func TestRefusedAssertionsAdmitNobody(t *testing.T) {
+	t.Parallel()
+	admitted := 0
+	fx := newFixture(t, append(withProvider(), func(fx *fixture) {
+		fx.gate.servers[0].Quarantined = true
+		fx.ports.Admit = func(ctx context.Context, p *company.Provider, c *company.Claims) (auth.UserID, error) {
+			admitted++
+			return fx.admit(ctx, p, c)
+		}
+	})...)
+	_, err := fx.token(assertionForm(fx.assertion()))
+	fx.wantCode("quarantine", err, oauth.CodeInvalidGrant)
+	if admitted > 0 {
+		t.Error("an account is made")
+	}
+}
+
 // TestWhatEndsAssertions checks that a token of an assertion is not good after its person has left.
 func TestWhatEndsAssertions(t *testing.T) {
 	t.Parallel()

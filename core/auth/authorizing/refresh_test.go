@@ -163,6 +163,21 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// TestReplayAfterTheSession: a token that is used again after its session has ended was worth nothing, and is no alarm.
+func TestReplayAfterTheSession(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	first := fx.tokens()
+	_, err := fx.token(refreshForm(first.Refresh))
+	must.Succeed(t, err)
+	fx.changeSession(func(s *auth.Session) { s.EndedAt = fx.clock.Now() })
+	_, err = fx.token(refreshForm(first.Refresh))
+	fx.wantCode("after the session", err, oauth.CodeInvalidGrant)
+	if got := fx.events("SUSPICIOUS_ACTIVITY"); len(got) > 0 {
+		t.Errorf("recorded: %q", got)
+	}
+}
+
 // TestGrace checks that a repeated request gets the same successor for a while, as long as that is not used,
 // and only if a token could be issued now.
 func TestGrace(t *testing.T) {

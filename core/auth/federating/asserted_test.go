@@ -147,3 +147,35 @@ func TestLogoutEndsAssertions(t *testing.T) {
 		}
 	}
 }
+
+// TestLeaversLoseAssertions checks that what came of assertions ends with an identity that is removed, and with one
+// whose provider refuses the person.
+func TestLeaversLoseAssertions(t *testing.T) {
+	t.Parallel()
+	identity := company.Identity{ID: "linked", UserID: "ada", Issuer: "https://good", Subject: "u1"}
+	for name, leave := range map[string]func(*Service, []company.Provider) error{
+		"removed": func(s *Service, all []company.Provider) error {
+			return s.remove(t.Context(), &identity, all, nil)
+		},
+		"refused": func(s *Service, _ []company.Provider) error {
+			return s.withdraw(t.Context(), "good", company.Claims{Issuer: "https://good", Subject: "u1"})
+		},
+	} {
+		fx := newFixture(t)
+		fx.ports.Families, fx.ports.Grants, fx.ports.Entropy = fakedb.NewFamilies(fx.db), &givenGrants{}, &secretstest.Entropy{}
+		fx.ports.Trail = auditing.New(fakedb.NewAuditLog(fx.db), fx.clock, fx.ports.Entropy)
+		service, err := New(fx.service.config, fx.ports)
+		fx.must(err)
+		now := fx.clock.Now()
+		fx.must(fx.ports.Identities.Add(t.Context(), identity))
+		fx.must(fx.ports.Families.Add(t.Context(), oauth.Family{
+			ID: "f", UserID: "ada", Client: "app", Provider: "good", Subject: "u1", CreatedAt: now, ExpiresAt: now.Add(time.Hour),
+		}))
+		all, err := fx.ports.Providers.List(t.Context())
+		fx.must(err)
+		fx.must(leave(service, all))
+		if f, err := fx.ports.Families.Get(t.Context(), "f"); err != nil || f.Active(now) {
+			t.Errorf("%s: %+v, %v", name, f, err)
+		}
+	}
+}

@@ -218,6 +218,7 @@ func TestWrongResources(t *testing.T) {
 		{"scopes[0]", texts("a b")},
 		{"scopes[0]", texts(`a"b`)},
 		{"scopes", texts(many(101, "s%d")...)},
+		{"scopes", texts(many(40, strings.Repeat("s", 250)+"%d")...)}, // each token has them
 		{"introspectors[0]", texts("gateway")},
 		{"introspectors[0]", texts("person:a@example.com")},
 		{"introspectors", texts(many(11, "service:s%d")...)},

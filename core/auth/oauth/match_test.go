@@ -120,6 +120,7 @@ func TestRedirectHost(t *testing.T) {
 	for uri, want := range map[string]string{
 		"https://App.example:8443/cb": "app.example:8443", "http://localhost:51234/cb": "localhost",
 		"http://[::1]:2/cb": "::1", "com.example.app:/cb": "com.example.app:",
+		"cursor://Bank.example/cb": "cursor://bank.example", // which is no web site
 	} {
 		if got := oauth.RedirectHost(uri); got != want {
 			t.Errorf("%s: %q, want %q", uri, got, want)

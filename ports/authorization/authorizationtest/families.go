@@ -237,6 +237,13 @@ func endsOldest(t *testing.T, s Stores) {
 	addFamilies(t, s, unused, another)
 	unused.EndedAt, unused.EndReason = another.CreatedAt, oauth.EndTooMany
 	wantFamilies(t, s, append(slices.Clone(all), unused, another)...)
+	recordtest.OK(t, s.Sessions.Update(t.Context(), session(0).ID, func(session *auth.Session) error {
+		session.EndedAt = minutes(82)
+		return nil
+	}))
+	byAssertion := asserted(0, 83) // families of a session that has ended do not count
+	addFamilies(t, s, byAssertion)
+	wantFamilies(t, s, append(slices.Clone(all), unused, another, byAssertion)...)
 	late := active(0, 6) // of an instance whose clock is behind
 	addFamilies(t, s, late)
 	wantFamilies(t, s, late, expired, Family(0, 2), other, others)
