@@ -356,7 +356,7 @@ func newConsole(
 ) *console.Console {
 	all.Brand = site.Brand{Product: brand.Name, Version: build.Version}
 	if o.On {
-		p.Authorizing = consoleauthorizing.Ports{Begin: server.Begin, Continue: server.Continue, Decide: server.Decide}
+		p.Authorizing = consoleauthorizing.Ports{Begin: server.Begin, Continue: server.Continue, Decide: server.Decide, GiveUp: server.GiveUp}
 		p.Account.Applications = account.Applications{List: server.Applications, Remove: server.Remove}
 	}
 	if parts.Auth {

@@ -119,7 +119,8 @@ type Gate interface {
 // only.
 type Documents interface {
 	// Client returns the client of a document (contract T-7), which may be a copy as old as its headers allow.
-	// It returns fault.Invalid, with the reason, for a document that is refused, fault.Exhausted with
+	// It returns fault.Invalid, with the reason, for a document that is refused, and with
+	// oauth.CodeDocumentAway for one that cannot be read now; fault.Exhausted with
 	// RetryAfter if its host was asked too often, and fault.Unavailable if the caller's context ends.
 	Client(ctx context.Context, id oauth.ClientID) (oauth.Client, error)
 	// Verify returns the payload of a JWT that a client has signed with one of its keys. It returns

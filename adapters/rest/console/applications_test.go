@@ -93,11 +93,23 @@ func (f *flow) decide(_ context.Context, v authorizing.Visit, agreed bool) (auth
 	next, err := f.check(v)
 	f.answers = append(f.answers, agreed)
 	if next.Step == authorizing.Ask || !agreed {
-		next.Step, next.URL = authorizing.Leave, next.Back
+		next.Step, next.URL = authorizing.Leave, denied
 		if agreed {
 			next.URL = application + "?code=1"
 		}
 	}
+	return next, err
+}
+
+// denied and unmet are where somebody is led who does not agree, or gives up.
+const (
+	denied = application + "?error=access_denied&state=%22%3E"
+	unmet  = application + "?error=unmet_authentication_requirements"
+)
+
+func (f *flow) giveUp(_ context.Context, v authorizing.Visit) (authorizing.Next, error) {
+	next, err := f.check(v)
+	next.Step, next.URL = authorizing.Leave, unmet
 	return next, err
 }
 
@@ -112,7 +124,7 @@ func serverName(text string) toolserver.Name {
 // asking is the step of a consent.
 func asking() authorizing.Next {
 	return authorizing.Next{
-		Step: authorizing.Ask, Back: application + "?error=access_denied&state=%22%3E", Client: "<b>App\u202e",
+		Step: authorizing.Ask, Client: "<b>App\u202e",
 		Consent: &authorizing.Consent{
 			Client: "<b>App\u202e", ClientHost: "app.example", Host: "127.0.0.1:4321", Local: true, Resource: "https://tools.example/mcp",
 			Servers: []oauth.Server{
@@ -164,7 +176,7 @@ func openOffice(t *testing.T) *office {
 		Throttle: unlimited{}, Clock: clock, Log: logrus.NewEntry(log),
 		Parts: []rest.Part{console.New(console.Ports{Auth: &console.AuthPorts{
 			Site:        site.Ports{Cookies: o.cookies, Accounts: accounts, Grants: fakedb.NewGrants(db)},
-			Authorizing: applicationpages.Ports{Begin: o.begin, Continue: o.goOn, Decide: o.decide},
+			Authorizing: applicationpages.Ports{Begin: o.begin, Continue: o.goOn, Decide: o.decide, GiveUp: o.giveUp},
 			Account:     account.Ports{Applications: account.Applications{List: o.list, Remove: o.remove}},
 			Operating: operating.Ports{
 				Providers: new(federating.Providers), Services: new(delegating.Services), AccessRules: ruling.New(ruling.Ports{}),
@@ -342,13 +354,12 @@ func TestBack(t *testing.T) {
 		t.Errorf("the way back is %v", b.Page.Header)
 	}
 	b.Send(webtest.FromElsewhere(b.Request(http.MethodPost, page+"/back", nil, "application/x-www-form-urlencoded")), http.StatusForbidden)
-	o.next.Step, o.next.Unmet = authorizing.StepUp, application+"?error=unmet_authentication_requirements"
+	o.next.Step = authorizing.StepUp
 	unable := url.Values{"unmet": {"true"}}
 	b.Send(b.Request(http.MethodPost, page+"/back", []byte(unable.Encode()), "application/x-www-form-urlencoded"), http.StatusOK)
-	if !strings.HasPrefix(b.Page.Header.Get("Refresh"), "0; url="+o.next.Unmet) || len(o.answers) != 2 || o.answers[1] {
+	if !strings.HasPrefix(b.Page.Header.Get("Refresh"), "0; url="+unmet) || len(o.answers) != 1 {
 		t.Errorf("who cannot verify is led by %v, and has answered %v", b.Page.Header, o.answers)
 	}
-	o.answers = o.answers[:1]
 	o.next.Step = authorizing.Ask
 	b.Open(page+"/back", http.StatusOK).Press("Back to the application", http.StatusOK)
 	if len(o.answers) != 2 || o.answers[1] {

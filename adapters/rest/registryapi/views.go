@@ -29,8 +29,7 @@ func (a *API) inRegistry(handle viewHandler) fiber.Handler {
 	}
 }
 
-// refuseOthers refuses a token of the authorization server that is for another resource, also where no one
-// needs a token (contract T-16). What is wrong with others does not matter there.
+// refuseOthers refuses a token for another resource, also where no one needs a token (contract T-16).
 func (a *API) refuseOthers(c *fiber.Ctx) error {
 	if i := a.config.Resource.Issuer; i != "" && oauth.IsElsewhere(rest.BearerToken(c), i) {
 		return authority.ErrOtherResource

@@ -146,8 +146,6 @@ type Next struct {
 	Step      Step
 	Level     auth.TrustLevel // of StepUp
 	LoginHint string          // of SignIn
-	Back      string          // the address of "Back to the application", with access_denied
-	Unmet     string          // of StepUp: the address for a person who cannot reach the level
 	URL       string          // of Leave
 	Client    string          // the name of the client
 	Consent   *Consent        // of Ask

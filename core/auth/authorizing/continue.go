@@ -27,14 +27,28 @@ func (s *Service) Continue(ctx context.Context, v Visit) (Next, error) {
 // Decide answers the question of a consent, and returns the way back to the client. The errors are those
 // of Continue. If something has changed since the question, it returns what Continue does.
 func (s *Service) Decide(ctx context.Context, v Visit, agreed bool) (Next, error) {
+	if !agreed {
+		return s.endRequest(ctx, v, no{oauth.CodeAccessDenied, "the person has not agreed"})
+	}
 	p, err := s.find(ctx, v)
 	if err != nil {
 		return Next{}, err
 	}
-	if !agreed {
-		return s.turnAway(ctx, p, no{oauth.CodeAccessDenied, "the person has not agreed"})
-	}
 	return s.proceed(ctx, p, true)
+}
+
+// GiveUp is Decide for a person who cannot verify the sign-in as the client needs (contract T-11).
+func (s *Service) GiveUp(ctx context.Context, v Visit) (Next, error) {
+	return s.endRequest(ctx, v, no{oauth.CodeUnmetAuthentication, "the person could not verify the sign-in"})
+}
+
+// endRequest ends the request of a visit with an error for the client.
+func (s *Service) endRequest(ctx context.Context, v Visit, refusal no) (Next, error) {
+	p, err := s.find(ctx, v)
+	if err != nil {
+		return Next{}, err
+	}
+	return s.turnAway(ctx, p, refusal)
 }
 
 // pending is a request that a person visits.
@@ -98,7 +112,7 @@ func (s *Service) proceed(ctx context.Context, p *pending, agreed bool) (Next, e
 	case next.Step == Leave || next.Step == Ask && agreed:
 		return s.grant(ctx, p, next.Step == Ask)
 	}
-	next.Client, next.Back = p.client.Name, s.errorURL(&p.request, oauth.CodeAccessDenied, "the person went back")
+	next.Client = p.client.Name
 	return next, nil
 }
 
@@ -131,10 +145,7 @@ func (s *Service) nextOf(ctx context.Context, p *pending) (next Next, err error)
 		return next, err
 	}
 	if need := max(p.target.needed(least), r.Level); !p.session.TrustLevel.Admits(need) || p.isOld() {
-		return Next{
-			Step: StepUp, Level: need,
-			Unmet: s.errorURL(r, oauth.CodeUnmetAuthentication, "the person could not verify the sign-in"),
-		}, nil
+		return Next{Step: StepUp, Level: need}, nil
 	}
 	return s.askOrLeave(ctx, p)
 }

@@ -144,11 +144,16 @@ func TestSteps(t *testing.T) {
 			case next.Step != c.want || next.Level != c.level || (next.Consent != nil) != (c.want == authorizing.Ask):
 				t.Errorf("%s: %+v", name, next)
 			default:
-				if got := answerOf(t, next.Back); got.Get("error") != "access_denied" || got.Get("state") != "s" {
-					t.Errorf("%s: back is %s", name, next.Back)
+				end, code := func(ctx context.Context, v authorizing.Visit) (authorizing.Next, error) {
+					return fx.service.Decide(ctx, v, false)
+				}, oauth.CodeAccessDenied
+				if c.want == authorizing.StepUp {
+					end, code = fx.service.GiveUp, oauth.CodeUnmetAuthentication
 				}
-				if got := answerOf(t, next.Unmet).Get("error"); (got == string(oauth.CodeUnmetAuthentication)) != (c.want == authorizing.StepUp) {
-					t.Errorf("%s: unmet is %s", name, next.Unmet)
+				next, err := end(context.Background(), v)
+				must.Succeed(t, err)
+				if got := answerOf(t, next.URL); got.Get("error") != string(code) || got.Get("state") != "s" {
+					t.Errorf("%s: the way back is %s", name, next.URL)
 				}
 			}
 		}
@@ -370,7 +375,13 @@ func TestDenied(t *testing.T) {
 	if answer := answerOf(t, next.URL); answer.Get("error") != "access_denied" || answer.Has("code") {
 		t.Errorf("got %s", next.URL)
 	}
-	if got := strings.Join(fx.events("AUTHORIZATION"), "|"); got != "allow|refuse the person has not agreed" {
+	v = fx.visit()
+	next, err = fx.service.GiveUp(context.Background(), v)
+	must.Succeed(t, err)
+	if answer := answerOf(t, next.URL); answer.Get("error") != "unmet_authentication_requirements" || answer.Has("code") {
+		t.Errorf("who gives up gets %s", next.URL)
+	}
+	if got := strings.Join(fx.events("AUTHORIZATION"), "|"); got != "allow|refuse the person has not agreed|refuse the person could not verify the sign-in" {
 		t.Errorf("recorded: %s", got)
 	}
 }

@@ -3,7 +3,6 @@
 package authorizing
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"embed"
@@ -52,6 +51,7 @@ type Ports struct {
 	Begin    func(ctx context.Context, query url.Values, from netip.Addr) (authorizing.Begun, error)
 	Continue func(context.Context, authorizing.Visit) (authorizing.Next, error)
 	Decide   func(ctx context.Context, v authorizing.Visit, agreed bool) (authorizing.Next, error)
+	GiveUp   func(context.Context, authorizing.Visit) (authorizing.Next, error)
 }
 
 // On reports whether there is an authorization server.
@@ -191,29 +191,20 @@ func (p *Pages) decide(v *site.Visit) error {
 	return p.lead(v, &next, true)
 }
 
-// leadBack leads back to the application without access, which learns whether the person could not verify the
-// sign-in (contract T-11).
+// leadBack leads back to the application without access, which learns why (contract T-10, T-11).
 func (p *Pages) leadBack(v *site.Visit) error {
-	unmet := ""
-	if v.Form.Has(unmetField) {
-		next, err := p.ports.Continue(v.UserContext(), visitOf(v))
-		if err != nil {
-			return explain(err)
-		}
-		unmet = next.Unmet
+	leave := func(ctx context.Context, in authorizing.Visit) (authorizing.Next, error) {
+		return p.ports.Decide(ctx, in, false)
 	}
-	next, err := p.ports.Decide(v.UserContext(), visitOf(v), false)
+	if v.Form.Has(unmetField) {
+		leave = p.ports.GiveUp
+	}
+	next, err := leave(v.UserContext(), visitOf(v))
 	if err != nil {
 		return explain(err)
 	}
-	if next.Step != authorizing.Leave {
-		next.URL = next.Back
-	}
-	return renderReturn(v, next.Client, cmp.Or(unmet, next.URL))
+	return renderReturn(v, next.Client, next.URL)
 }
-
-// unmetField is the field of the form of who cannot reach the level that the application needs.
-const unmetField = "unmet"
 
 // visitOf returns what the browser sends to the page of a request.
 func visitOf(v *site.Visit) authorizing.Visit {
@@ -244,10 +235,11 @@ func recall(v *site.Visit, id auth.LinkSecret) auth.LinkSecret {
 	return ""
 }
 
-// The fields of the form of a consent.
+// The fields of the forms.
 const (
 	shownField    = "shown"
 	decisionField = "decision"
+	unmetField    = "unmet" // of who cannot reach the level that the application needs
 )
 
 // consentView is the page of the question whether an application may act for the person.
