@@ -82,6 +82,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/core/registry/requesting"
+	"github.com/tollgate-dev/tollgate/core/registry/receiving"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
@@ -202,6 +203,7 @@ var registrySet = wire.NewSet(
 	allowlist.NewSource,
 	wire.Struct(new(registryapi.Reads), "*"), viewing.NewGate, wire.Struct(new(viewing.GatePorts), "*"),
 	publishing.New, wire.Struct(new(publishing.Ports), "*"), choosePackageChecks,
+	receiving.New, wire.Struct(new(receiving.Ports), "*"), newReviewed,
 	inprocess.AuthoritySet, access.NewMemberships, wire.Struct(new(access.MembershipPorts), "*"),
 )
 
@@ -219,6 +221,8 @@ var reviewSet = wire.NewSet(
 	registryapi.NewReviews, operatorReviewSet,
 	reviewing.NewReminder, wire.Struct(new(reviewing.ReminderPorts), "*"), newHidden,
 )
+
+func newReviewed(c publishing.Config) receiving.Reviewed { return receiving.Reviewed(c.Review) }
 
 func newHidden(q *quarantining.Service) reviewing.Hidden { return q.ByOperators }
 

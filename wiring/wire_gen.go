@@ -84,6 +84,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
+	"github.com/tollgate-dev/tollgate/core/registry/receiving"
 	"github.com/tollgate-dev/tollgate/core/registry/requesting"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/core/registry/transferring"
@@ -653,7 +654,16 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Serving: serving,
 	}
 	publishingConfig := s.Publishing
+	reviewed := newReviewed(publishingConfig)
 	toolLists := registryrecordsStores.ToolLists
+	receivingPorts := receiving.Ports{
+		Lists:   toolLists,
+		Reviews: reviews,
+		Reader:  serverReader,
+		Events:  recorder,
+		Entropy: entropy,
+	}
+	receiver := receiving.New(reviewed, receivingPorts)
 	ownershipChecker := choosePackageChecks(publishingConfig, parts, host, registerer, log)
 	publishingPorts := publishing.Ports{
 		Ports:     changePorts,
@@ -662,7 +672,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Policies:  permitChecker,
 		Reviews:   reviews,
 		Rules:     reviewRules,
-		ToolLists: toolLists,
+		ToolLists: receiver,
 		Ender:     mirrorEnder,
 		Events:    recorder,
 		Ownership: ownershipChecker,

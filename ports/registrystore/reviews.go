@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/core/registry/tools"
 )
 
 // Reviews stores the documents that were submitted for review. Its methods join the transaction
@@ -13,24 +14,29 @@ import (
 // in UTC with microseconds.
 type Reviews interface {
 	// Add stores a review. It returns fault.Conflict if it is pending and its version has a pending
-	// one. If it is pending, it returns fault.Exhausted when its submitter has limit pending ones,
+	// one, of a tool list one of the same part and source. If it is pending, it returns fault.Exhausted when its submitter has limit pending ones,
 	// of which requests count for requests only, and other documents for these; parallel calls
 	// never exceed the limit. It must be called inside a transaction, which must end
 	// with the error after one.
 	Add(ctx context.Context, r review.Review, limit int) error
-	// Decide stores the state of a review that was pending, with the fields from Replaced to Rule.
-	// It returns fault.Conflict if the stored one is not pending, or is missing.
+	// Decide stores the state of a review that was pending, with the fields from Replaced to Rule, and
+	// deletes the tool lists that waited with it. It returns fault.Conflict if the stored one is not
+	// pending, or is missing.
 	Decide(ctx context.Context, r review.Review) error
 	// Get returns a review, or fault.NotFound.
 	Get(ctx context.Context, id registry.ReviewID) (review.Review, error)
-	// PendingOf returns the pending review of a version, or fault.NotFound.
+	// PendingOf returns the pending review of the document of a version, or fault.NotFound.
 	PendingOf(ctx context.Context, name registry.Name, version registry.Version) (review.Review, error)
+	// PendingTools returns the pending review of the tool list of a part and source of a version, or
+	// fault.NotFound. It reads no other field of l.
+	PendingTools(ctx context.Context, l tools.Stored) (review.Review, error)
 	// List returns a page of the reviews that a query selects, the oldest submission first, and of
 	// equal times by ID; in the other direction with q.Newest.
 	List(ctx context.Context, q ReviewQuery) (ReviewPage, error)
 	// Compared returns the documents with which stored reviews that are pending are compared, in
 	// the order of the reviews: for a replacement the document of its version, for a new version
-	// that of the latest version of its server, deleted ones too; otherwise nil. There are at most
+	// that of the latest version of its server, deleted ones too, for a tool list the approved one of
+	// its part and source; otherwise nil. There are at most
 	// MaxCompared reviews.
 	Compared(ctx context.Context, pending []review.Review) ([][]byte, error)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/core/registry/tools"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
@@ -24,11 +25,12 @@ func NewReviews(db *Database) *Reviews { return &Reviews{db.reviews} }
 // Add implements [registrystore.Reviews].
 func (s *Reviews) Add(ctx context.Context, r review.Review, limit int) error {
 	return s.db.run(ctx, func(ctx context.Context) error {
-		if err := s.insert(ctx, r); err != nil || r.State != review.Pending {
+		if err := s.insert(ctx, r); err != nil || r.State != review.Pending || r.Kind == review.Tools {
 			return err
 		}
 		pending, err := s.list(ctx, func(other review.Review) bool {
-			return other.State == review.Pending && other.Submitter.Key == r.Submitter.Key && other.IsRequest() == r.IsRequest()
+			return other.State == review.Pending && other.Submitter.Key == r.Submitter.Key && other.IsRequest() == r.IsRequest() &&
+				other.Kind != review.Tools
 		}, bySubmission)
 		if n := len(pending) - 1; n >= limit {
 			return fault.Newf(fault.Exhausted, "%d documents wait for review", n)
@@ -50,6 +52,15 @@ func (s *Reviews) Decide(ctx context.Context, r review.Review) error {
 	if fault.Is(err, fault.NotFound) {
 		return errDecided()
 	}
+	if err != nil {
+		return err
+	}
+	lists, err := NewToolLists(s.db).OfReview(ctx, r.ID)
+	for _, l := range lists {
+		if err == nil {
+			err = s.db.toolLists.remove(ctx, keyOfToolList(l))
+		}
+	}
 	return err
 }
 
@@ -58,7 +69,14 @@ func errDecided() error { return fault.New(fault.Conflict, "the review is not pe
 // PendingOf implements [registrystore.Reviews].
 func (s *Reviews) PendingOf(ctx context.Context, name registry.Name, version registry.Version) (review.Review, error) {
 	return s.one(ctx, func(r review.Review) bool {
-		return r.Name == name && r.Version == version && r.State == review.Pending
+		return r.Name == name && r.Version == version && r.State == review.Pending && r.Kind != review.Tools
+	}, bySubmission)
+}
+
+// PendingTools implements [registrystore.Reviews].
+func (s *Reviews) PendingTools(ctx context.Context, l tools.Stored) (review.Review, error) {
+	return s.one(ctx, func(r review.Review) bool {
+		return r.Name == l.Name && r.Version == l.Version && r.State == review.Pending && r.Part == l.Part && r.Source == l.Source
 	}, bySubmission)
 }
 
@@ -106,6 +124,11 @@ func (s *Reviews) Compared(ctx context.Context, pending []review.Review) ([][]by
 						r.Kind == review.NewVersion && stored.Latest) {
 					documents[i] = bytes.Clone(stored.Document)
 				}
+			}
+		}
+		for i, r := range pending {
+			if l, ok := s.db.toolLists.rows[toolListKey{versionKey{r.Name, r.Version}, r.Part, r.Source, "", true}]; ok && r.Kind == review.Tools {
+				documents[i] = bytes.Clone(l.List.Canonical())
 			}
 		}
 		return documents, nil

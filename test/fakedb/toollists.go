@@ -14,11 +14,12 @@ type toolListKey struct {
 	versionKey
 	part     tools.PartKey
 	source   tools.Source
+	review   registry.ReviewID
 	approved bool
 }
 
 func keyOfToolList(l tools.Stored) toolListKey {
-	return toolListKey{versionKey{l.Name, l.Version}, l.Part, l.Source, l.State == tools.Approved}
+	return toolListKey{versionKey{l.Name, l.Version}, l.Part, l.Source, l.Review, l.State == tools.Approved}
 }
 
 // ToolLists implements [registrystore.ToolLists].
@@ -33,11 +34,18 @@ func NewToolLists(db *Database) *ToolLists { return &ToolLists{db.toolLists} }
 func (s *ToolLists) OfVersion(ctx context.Context, name registry.Name, version registry.Version) ([]tools.Stored, error) {
 	of := versionKey{name, version}
 	return s.list(ctx, func(l tools.Stored) bool {
-		return versionKey{l.Name, l.Version} == of && s.db.versions.has(of)
-	}, func(a, b tools.Stored) int {
-		return cmp.Or(strings.Compare(string(a.Part), string(b.Part)), strings.Compare(string(a.Source), string(b.Source)),
-			cmp.Compare(rank(a), rank(b)))
-	})
+		return versionKey{l.Name, l.Version} == of && l.Review == "" && s.db.versions.has(of)
+	}, byPart)
+}
+
+// OfReview implements [registrystore.ToolLists].
+func (s *ToolLists) OfReview(ctx context.Context, id registry.ReviewID) ([]tools.Stored, error) {
+	return s.list(ctx, func(l tools.Stored) bool { return l.Review == id && id != "" }, byPart)
+}
+
+func byPart(a, b tools.Stored) int {
+	return cmp.Or(strings.Compare(string(a.Part), string(b.Part)), strings.Compare(string(a.Source), string(b.Source)),
+		cmp.Compare(rank(a), rank(b)))
 }
 
 func rank(l tools.Stored) int {

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/core/registry/tools"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
@@ -24,7 +25,7 @@ func (s *reviewStore) Add(ctx context.Context, r review.Review, limit int) error
 	if !ok {
 		return errNoTransaction
 	}
-	if r.State == review.Pending {
+	if r.State == review.Pending && r.Kind != review.Tools { // there are at most two lists of a part
 		if err := s.requireRoom(ctx, tx, r, limit); err != nil {
 			return err
 		}
@@ -47,7 +48,7 @@ func (s *reviewStore) requireRoom(ctx context.Context, tx bun.Tx, r review.Revie
 	}
 	var pending int
 	err = s.db.ScanInto(ctx, tx, &pending,
-		"SELECT count(*) FROM reviews WHERE submitter = ? AND state = 'pending' AND (source <> '') = ?", submitter, r.IsRequest())
+		"SELECT count(*) FROM reviews WHERE submitter = ? AND state = 'pending' AND part = '' AND (source <> '') = ?", submitter, r.IsRequest())
 	if err == nil && pending >= limit {
 		return fault.Newf(fault.Exhausted,
 			"%d documents that you submitted or requested wait for review, which is the limit: wait until some are approved or rejected", pending)
@@ -60,6 +61,9 @@ func (s *reviewStore) Decide(ctx context.Context, r review.Review) error {
 		n, err := s.db.AffectedRows(tx.NewUpdate().Model(newReviewRow(r)).
 			Column("state", "replaced", "decided_by", "decided_at", "comment", "rule").
 			Where("id = ? AND state = 'pending'", string(r.ID)).Exec(ctx))
+		if err == nil && n > 0 {
+			_, err = s.db.ExecStatement(ctx, tx, "DELETE FROM review_tool_lists WHERE review = ?", string(r.ID))
+		}
 		return changedOr(n, err, fault.New(fault.Conflict, "the review is not pending any more"))
 	})
 }
@@ -69,7 +73,12 @@ func (s *reviewStore) Get(ctx context.Context, id registry.ReviewID) (review.Rev
 }
 
 func (s *reviewStore) PendingOf(ctx context.Context, name registry.Name, version registry.Version) (review.Review, error) {
-	return s.readOne(ctx, "name = ? AND version = ? AND state = 'pending'", name.String(), version.String())
+	return s.readOne(ctx, "name = ? AND version = ? AND part = '' AND state = 'pending'", name.String(), version.String())
+}
+
+func (s *reviewStore) PendingTools(ctx context.Context, l tools.Stored) (review.Review, error) {
+	return s.readOne(ctx, "name = ? AND version = ? AND part = ? AND list_source = ? AND state = 'pending'",
+		l.Name.String(), l.Version.String(), string(l.Part), string(l.Source))
 }
 
 // readOne returns the review that a condition selects, or fault.NotFound.
@@ -226,11 +235,13 @@ type reviewRow struct {
 	Rule        review.RuleID     `bun:"rule"`
 	Reason      string            `bun:"reason"`
 	Source      string            `bun:"source"`
+	Part        tools.PartKey     `bun:"part"`
+	ListSource  tools.Source      `bun:"list_source"`
 }
 
 // reviewColumns are the columns of a reviewRow, in the order of its fields.
 const reviewColumns = "id, name, version, state, kind, document, replaced, checks, submitter, policy, makers, submitted_at, " +
-	"decided_by, decided_at, comment, rule, reason, source"
+	"decided_by, decided_at, comment, rule, reason, source, part, list_source"
 
 // briefColumns are reviewColumns without documents.
 var briefColumns = strings.Replace(reviewColumns, "document, replaced", "NULL, NULL", 1)
@@ -240,7 +251,7 @@ func (r *reviewRow) fields() []any {
 	return []any{
 		&r.ID, &r.Name, &r.Version, &r.State, &r.Kind, &r.Document, &r.Replaced, &r.Checks, &r.Submitter, &r.Policy,
 		&r.Makers, &r.SubmittedAt,
-		&r.DecidedBy, &r.DecidedAt, &r.Comment, &r.Rule, &r.Reason, &r.Source,
+		&r.DecidedBy, &r.DecidedAt, &r.Comment, &r.Rule, &r.Reason, &r.Source, &r.Part, &r.ListSource,
 	}
 }
 
@@ -251,7 +262,7 @@ func newReviewRow(r review.Review) *reviewRow {
 		Submitter: r.Submitter.Key, Policy: r.Submitter.Policy, Makers: encodeArray(r.Submitter.Makers),
 		SubmittedAt: database.NewInstant(r.SubmittedAt),
 		DecidedBy:   r.DecidedBy, DecidedAt: database.NewInstant(r.DecidedAt), Comment: r.Comment, Rule: r.Rule,
-		Reason: r.Request.Reason, Source: r.Request.Source,
+		Reason: r.Request.Reason, Source: r.Request.Source, Part: r.Part, ListSource: r.Source,
 	}
 }
 
@@ -262,7 +273,7 @@ func (r *reviewRow) toReview() (review.Review, error) {
 		ID: r.ID, Kind: r.Kind, Document: r.Document, Replaced: r.Replaced,
 		Submitter: review.Submitter{Key: r.Submitter, Policy: r.Policy}, SubmittedAt: r.SubmittedAt.Time,
 		DecidedBy: r.DecidedBy, DecidedAt: r.DecidedAt.Time, Comment: r.Comment, Rule: r.Rule,
-		Request: review.Request{Reason: r.Reason, Source: r.Source},
+		Request: review.Request{Reason: r.Reason, Source: r.Source}, Part: r.Part, Source: r.ListSource,
 	}
 	var broken [5]error
 	v.Name, broken[0] = registry.ParseName(r.Name)
@@ -297,24 +308,30 @@ func (s *reviewStore) Compared(ctx context.Context, pending []review.Review) ([]
 		return documents, ctx.Err()
 	}
 	selected := " AND r.id IN (?" + strings.Repeat(", ?", len(ids)-1) + ")"
-	find := database.Query{
+	for _, query := range []database.Query{{
 		Text: `SELECT r.id, v.document FROM reviews AS r JOIN versions AS v ON v.name = r.name AND v.version = r.version
 				WHERE r.kind = 'replacement'` + selected + `
 			UNION ALL SELECT r.id, v.document FROM reviews AS r JOIN versions AS v ON v.name = r.name AND v.is_latest
-				WHERE r.kind <> 'replacement'` + selected,
+				WHERE r.kind = 'new-version'` + selected,
 		Args: append(ids, ids...),
-	}
-	return database.Collect(ctx, s.db, find, func(rows *sql.Rows) ([][]byte, error) {
-		for rows.Next() {
+	}, {
+		Text: `SELECT r.id, l.content FROM reviews AS r JOIN tool_lists AS l ON l.name = r.name AND l.version = r.version
+				AND l.part = r.part AND l.source = r.list_source AND l.approved WHERE r.kind = 'tools'` + selected,
+		Args: ids,
+	}} {
+		_, err := database.CollectAll(ctx, s.db, query, func(row *sql.Rows) (none struct{}, err error) {
 			var id string
 			var document []byte
-			if err := rows.Scan(&id, &document); err != nil {
-				return nil, err
+			if err = row.Scan(&id, &document); err == nil {
+				documents[place[id]] = document
 			}
-			documents[place[id]] = document
+			return none, err
+		})
+		if err != nil {
+			return nil, err
 		}
-		return documents, nil
-	})
+	}
+	return documents, nil
 }
 
 func (s *reviewStore) CountPending(ctx context.Context) (n int, err error) {

@@ -30,32 +30,51 @@ func (s *toolListStore) change(ctx context.Context, do func(ctx context.Context,
 func (s *toolListStore) OfVersion(
 	ctx context.Context, name registry.Name, version registry.Version,
 ) ([]tools.Stored, error) {
-	q := database.Query{
-		Text: `SELECT part, source, state, sent_at, sender, policy, makers, content FROM tool_lists
-			WHERE name = ? AND version = ? ORDER BY part, source, approved DESC`,
-		Args: []any{name.String(), version.String()},
-	}
+	return s.read(ctx, `'', name, version, state FROM tool_lists WHERE name = ? AND version = ? ORDER BY part, source, approved DESC`,
+		name.String(), version.String())
+}
+
+func (s *toolListStore) OfReview(ctx context.Context, id registry.ReviewID) ([]tools.Stored, error) {
+	return s.read(ctx, `review, (SELECT r.name FROM reviews AS r WHERE r.id = review), (SELECT r.version FROM reviews AS r WHERE r.id = review),
+		'pending' FROM review_tool_lists WHERE review = ? ORDER BY part, source`, string(id))
+}
+
+// read returns the lists that a query selects, which begins with the columns that tables name in their own way.
+func (s *toolListStore) read(ctx context.Context, query string, args ...any) ([]tools.Stored, error) {
+	q := database.Query{Text: "SELECT part, source, sent_at, sender, policy, makers, content, " + query, Args: args}
 	return database.CollectAll(ctx, s.db, q, func(row *sql.Rows) (tools.Stored, error) {
-		var part, source, state, makers string
+		var part, source, makers, name, version, state string
 		var content []byte
 		var at database.Instant
-		l := tools.Stored{Name: name, Version: version}
-		if err := row.Scan(&part, &source, &state, &at, &l.By.Key, &l.By.Policy, &makers, &content); err != nil {
+		var l tools.Stored
+		err := row.Scan(&part, &source, &at, &l.By.Key, &l.By.Policy, &makers, &content, &l.Review, &name, &version, &state)
+		if err != nil {
 			return l, err
 		}
 		l.At = at.Time
-		var broken [5]error
+		var broken [7]error
 		l.Part, broken[0] = tools.ParsePartKey(part)
 		l.Source, broken[1] = tools.ParseSource(source)
 		l.State, broken[2] = tools.ParseState(state)
 		broken[3] = json.Unmarshal([]byte(makers), &l.By.Makers)
 		l.List, broken[4] = tools.Parse(content)
+		l.Name, broken[5] = registry.ParseName(name)
+		l.Version, broken[6] = registry.ParseVersion(version)
 		return l, checkRow(broken[:]...)
 	})
 }
 
 func (s *toolListStore) Put(ctx context.Context, l tools.Stored) error {
 	return s.change(ctx, func(ctx context.Context, tx bun.IDB) error {
+		if l.Review != "" {
+			_, err := s.db.ExecStatement(ctx, tx,
+				"INSERT INTO review_tool_lists (review, part, source, sent_at, sender, policy, makers, content) "+rowsOf(1, 8)+
+					` ON CONFLICT (review, part, source) DO UPDATE SET sent_at = excluded.sent_at, sender = excluded.sender,
+					policy = excluded.policy, makers = excluded.makers, content = excluded.content`,
+				string(l.Review), string(l.Part), string(l.Source), database.NewInstant(l.At), l.By.Key, string(l.By.Policy),
+				encodeArray(l.By.Makers), string(l.List.Canonical()))
+			return err
+		}
 		_, err := s.db.ExecStatement(ctx, tx,
 			"INSERT INTO tool_lists (name, version, part, source, approved, state, sent_at, sender, policy, makers, content) "+
 				rowsOf(1, 11)+` ON CONFLICT (name, version, part, source, approved) DO UPDATE SET state = excluded.state,

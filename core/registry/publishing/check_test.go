@@ -61,7 +61,7 @@ func TestCheck(t *testing.T) {
 			w := newFixture(t, publishing.Config{}, registry.ActionPublish)
 			w.publishAll(t, "1.0.0")
 			w.checker.refusals = c.refusals
-			p := publishing.New(c.config, w.ports())
+			p := publishing.New(c.config, w.ports(c.config))
 			token := c.token
 			if token == "" {
 				token = trustedToken

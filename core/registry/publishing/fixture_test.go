@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/history"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
+	"github.com/tollgate-dev/tollgate/core/registry/receiving"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
@@ -67,16 +68,20 @@ func newFixture(t *testing.T, c publishing.Config, granted ...registry.Action) *
 		w.grant(t, a, "com.example/*")
 	}
 	w.runner.authority = w.authority
-	w.Publisher = publishing.New(c, w.ports())
+	w.Publisher = publishing.New(c, w.ports(c))
 	return w
 }
 
 // ports returns the dependencies of the publisher.
-func (w *fixture) ports() publishing.Ports {
+func (w *fixture) ports(c publishing.Config) publishing.Ports {
 	return publishing.Ports{
 		Ports:  change.Ports{Transactions: w.runner, Writer: w.servers, Quarantine: w.held, Acts: w.authority},
 		Reader: w.servers, Grants: w.grants,
-		Reviews: w.reviews, Rules: w.rules, ToolLists: fakedb.NewToolLists(w.runner.db),
+		Reviews: w.reviews, Rules: w.rules,
+		ToolLists: receiving.New(receiving.Reviewed(c.Review), receiving.Ports{
+			Lists: fakedb.NewToolLists(w.runner.db), Reviews: w.reviews, Reader: w.servers, Events: w.events(),
+			Entropy: &secretstest.Entropy{},
+		}),
 		Ownership: w.checker, Clock: w.clock, Entropy: &secretstest.Entropy{}, Events: w.events(),
 		Ender: reviewing.MirrorEnder{
 			Mirrored: fakedb.NewMirroredVersions(w.runner.db), Reviews: w.reviews, Reader: w.servers, Writer: w.servers,

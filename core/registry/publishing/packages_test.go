@@ -154,7 +154,7 @@ func TestManyPackagesTakeBoundedTime(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t, publishing.Config{}, registry.ActionPublish)
-		ports := w.ports()
+		ports := w.ports(publishing.Config{})
 		ports.Ownership = stalledChecker{}
 		w.Publisher = publishing.New(publishing.Config{}, ports)
 		p := w
@@ -181,7 +181,7 @@ func TestReplaceChecksPackagesToo(t *testing.T) {
 func TestWithoutAnyChecker(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, publishing.Config{}, registry.ActionPublish)
-	ports := w.ports()
+	ports := w.ports(publishing.Config{})
 	ports.Ownership = nil
 	w.Publisher = publishing.New(publishing.Config{}, ports)
 	p := w

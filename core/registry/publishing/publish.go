@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/history"
 	"github.com/tollgate-dev/tollgate/core/registry/permit"
+	"github.com/tollgate-dev/tollgate/core/registry/receiving"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -57,7 +58,7 @@ type Ports struct {
 	Policies  *permit.Checker
 	Reviews   registrystore.Reviews
 	Rules     registrystore.ReviewRules
-	ToolLists registrystore.ToolLists
+	ToolLists *receiving.Receiver
 	Ender     reviewing.MirrorEnder
 	Events    *announce.Recorder
 	Ownership ownership.Checker

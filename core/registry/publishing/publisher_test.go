@@ -62,7 +62,7 @@ func newPublisherFixture(t *testing.T, c publishing.Config, actions ...[]publish
 	}
 	checker := permit.NewChecker(permit.Config{Mode: publisher.ByPolicies, UnprovenAfter: time.Hour},
 		permit.CheckerPorts{Policies: f.policies, Grants: w.grants, Clock: w.clock})
-	ports := w.ports()
+	ports := w.ports(publishing.Config{})
 	ports.Policies, ports.Ownership = checker, slowChecker{func() { f.during() }}
 	w.Publisher = publishing.New(c, ports)
 	return f

@@ -135,7 +135,7 @@ func TestQuarantineWhilePackagesAreChecked(t *testing.T) {
 	} {
 		w := newFixture(t, publishing.Config{}, registry.ActionPublish, registry.ActionEdit)
 		w.publishAll(t, "1.0.0")
-		ports := w.ports()
+		ports := w.ports(publishing.Config{})
 		ports.Ownership = slowChecker{func() { w.putInQuarantine(t, "") }}
 		w.Publisher = publishing.New(publishing.Config{}, ports)
 		if err := call(w); !fault.Is(err, fault.Forbidden) ||

@@ -2,12 +2,12 @@ package publishing
 
 import (
 	"context"
-	"time"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/core/registry/receiving"
 	"github.com/tollgate-dev/tollgate/core/registry/tools"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
@@ -24,7 +24,7 @@ type RecordedTools struct {
 //
 // Errors, in the order of the checks: fault.Unsupported when writes are off, fault.Unauthenticated,
 // fault.Forbidden without a permission, fault.Invalid for a body that is no list, fault.NotFound for a
-// version that is not listed, fault.Forbidden for one in quarantine, fault.Invalid for a remote or a
+// version that is neither listed nor waits for review, fault.Forbidden for one in quarantine, fault.Invalid for a remote or a
 // package that the version does not have, fault.Conflict when the lists of the version would be too
 // large. fault.Unavailable when a dependency fails.
 func (p *Publisher) RecordTools(
@@ -53,7 +53,7 @@ func (p *Publisher) recordTools(
 		return recorded, err
 	}
 	act.Part = registry.Clip(place.String())
-	sent := tools.Stored{Source: tools.Recorded, List: list, At: p.ports.Clock.Now().UTC().Truncate(time.Microsecond)}
+	sent := receiving.Sent{Place: place, Source: tools.Recorded, List: list, At: p.ports.Clock.Now()}
 	if sent.Name, sent.Version, err = t.nameAndVersion(); err != nil {
 		return recorded, err
 	}
@@ -63,64 +63,16 @@ func (p *Publisher) recordTools(
 	}
 	sent.By = tools.Sender(by)
 	err = change.Commit(ctx, p.ports.Ports, sent.Name, func(ctx context.Context, s change.Server) (change.Decision, error) {
-		document, err := p.listedDocument(ctx, s, sent.Version)
+		received, err := p.ports.ToolLists.Receive(ctx, s, sent)
 		if err != nil {
 			return change.Decision{}, err
 		}
-		part, err := tools.FindPart(document, place)
-		if err != nil {
-			return change.Decision{}, err
-		}
-		sent.Part = part.Key
-		stored, err := p.ports.ToolLists.OfVersion(ctx, sent.Name, sent.Version)
-		if err != nil {
-			return change.Decision{}, err
-		}
-		received := tools.Receive(stored, sent, p.config.Review)
-		after, err := received.Apply(stored, sent)
-		if err != nil {
-			return change.Decision{}, err
-		}
-		recorded = RecordedTools{received.First, tools.Show(document, after)}
+		recorded = RecordedTools{received.First, received.Lists}
 		done := *act
 		done.ToolState = string(received.State)
-		return change.Decision{Act: done, Store: func(ctx context.Context) error {
-			return p.storeTools(ctx, sent, received)
-		}, Announce: func(ctx context.Context) error {
-			return p.ports.Events.RecordTools(ctx, sent.Name)
-		}}, nil
+		return change.Decision{Act: done, Store: received.Store, Announce: received.Announce}, nil
 	})
 	return recorded, err
-}
-
-// storeTools stores what becomes of a list.
-func (p *Publisher) storeTools(ctx context.Context, sent tools.Stored, c tools.Change) error {
-	if c.Remove {
-		if err := p.ports.ToolLists.Withdraw(ctx, sent); err != nil {
-			return err
-		}
-	}
-	if c.Put == nil {
-		return nil
-	}
-	return p.ports.ToolLists.Put(ctx, *c.Put)
-}
-
-// listedDocument returns the document of a version of a server that is locked. It returns
-// fault.Forbidden for a version in quarantine, and fault.NotFound for one that is deleted or missing.
-func (p *Publisher) listedDocument(ctx context.Context, s change.Server, version registry.Version) ([]byte, error) {
-	release := registry.FindIn(s.Releases, func(r *registry.Release) bool { return r.Version == version })
-	if release == nil {
-		return nil, errNotFound()
-	}
-	if err := registry.CheckQuarantine(s.Quarantined, version); err != nil {
-		return nil, err
-	}
-	if release.Status == registry.StatusDeleted {
-		return nil, errNotFound()
-	}
-	record, err := p.ports.Reader.Version(ctx, release.Name, version, false)
-	return record.Document, internalIfNotFound(err)
 }
 
 // requireRecorder checks that the caller may send tool lists of a server: with a permission to publish

@@ -54,7 +54,7 @@ func newToolFixture(t *testing.T, c publishing.Config, granted ...registry.Actio
 	for _, a := range granted {
 		w.grant(t, a, "com.example/*")
 	}
-	w.Publisher = publishing.New(c, w.ports())
+	w.Publisher = publishing.New(c, w.ports(c))
 	return w
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/tools"
 )
 
 // MaxComment is the greatest length of a comment, in characters.
@@ -44,6 +45,7 @@ const (
 	NewServer   Kind = "new-server"
 	NewVersion  Kind = "new-version"
 	Replacement Kind = "replacement" // of the document of a version that is served
+	Tools       Kind = "tools"       // another tool list of a version that is served
 )
 
 // CheckState is the outcome of the check of one package.
@@ -85,6 +87,11 @@ type Review struct {
 	Rule        RuleID // that approved it; otherwise empty
 
 	Request Request // the zero value if the submitter made the document
+
+	// Part and Source are those of a tool list, whose canonical JSON Document then has (package tools);
+	// otherwise empty.
+	Part   tools.PartKey
+	Source tools.Source
 }
 
 // event is what happens to a review.

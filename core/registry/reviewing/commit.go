@@ -120,7 +120,7 @@ func (s *Service) show(ctx context.Context, r review.Review) (review.Shown, erro
 	if r.State != review.Pending {
 		return r.Show(r.Replaced)
 	}
-	replaces, err := Compared(ctx, s.ports.Reader, r)
+	replaces, err := comparedWith(ctx, s.ports.Reviews, s.ports.Reader, r)
 	if err != nil {
 		return review.Shown{}, err
 	}
@@ -137,10 +137,25 @@ func Supersede(
 	if err != nil {
 		return err
 	}
-	if r.Replaced, err = Compared(ctx, reader, r); err != nil {
+	if r.Replaced, err = comparedWith(ctx, store, reader, waiting); err != nil {
 		return err
 	}
 	return store.Decide(ctx, r)
+}
+
+// comparedWith returns what a stored review that is pending is compared with: a document (Compared), or a tool
+// list.
+func comparedWith(
+	ctx context.Context, store registrystore.Reviews, reader registrystore.ServerReader, r review.Review,
+) ([]byte, error) {
+	if r.Kind != review.Tools {
+		return Compared(ctx, reader, r)
+	}
+	lists, err := store.Compared(ctx, []review.Review{r})
+	if err != nil {
+		return nil, err
+	}
+	return lists[0], nil
 }
 
 // Compared returns the document with which a pending review is compared: the one that a replacement

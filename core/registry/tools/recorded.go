@@ -16,11 +16,18 @@ import (
 // Source says how a list was read. Lists are compared only with those that were read in the same way.
 type Source string
 
-// Recorded is the source of a list that a publisher or a reviewer has read and sent.
-const Recorded Source = "recorded"
+// The sources.
+const (
+	Recorded Source = "recorded" // a publisher or a reviewer has read it and sent it
+	Asked    Source = "asked"    // the service has asked the remote
+)
 
 // ParseSource returns the source with the given name. It returns fault.Invalid for any other text.
-func ParseSource(s string) (Source, error) { return fault.OneOf("source", s, Recorded) }
+func ParseSource(s string) (Source, error) { return fault.OneOf("source", s, Recorded, Asked) }
+
+// Service is the key of the sender of lists that were asked for: no person, so that anyone may decide
+// about them who may review the server.
+const Service = "tools"
 
 // State is the state of a stored list.
 type State string
@@ -30,11 +37,16 @@ const (
 	Approved State = "approved"
 	Differs  State = "changed" // it differs from the approved one
 	Pending  State = "pending" // it waits for a review, and no list is approved
+	Rejected State = "rejected"
+	Unstable State = "unstable" // it was another one each time
 )
+
+// waits reports whether a list in the state waits for a decision.
+func (s State) waits() bool { return s != Approved && s != Rejected }
 
 // ParseState returns the state with the given name. It returns fault.Invalid for any other text.
 func ParseState(s string) (State, error) {
-	return fault.OneOf("state", s, Approved, Differs, Pending)
+	return fault.OneOf("state", s, Approved, Differs, Pending, Rejected, Unstable)
 }
 
 // PartKey identifies a remote or a package of documents, whichever place it has there: 64 hexadecimal
@@ -113,6 +125,26 @@ type Stored struct {
 	At      time.Time // when it was sent
 	By      Sender    // who sent it
 	List    List
+	// Review is the review of the document of a version that is not listed, or replaced, yet, with
+	// which the list waits; otherwise empty.
+	Review registry.ReviewID
+}
+
+// IsOwn reports whether a person has sent the list, or created a policy by which it was sent.
+func (s *Stored) IsOwn(person registry.Holder) bool {
+	return s.By.Key == string(person) || slices.Contains(s.By.Makers, person)
+}
+
+// Find returns the stored list of a part and source that is approved, or the one that is not; nil
+// without it.
+func Find(stored []Stored, part PartKey, source Source, approved bool) *Stored {
+	i := slices.IndexFunc(stored, func(s Stored) bool {
+		return s.Part == part && s.Source == source && (s.State == Approved) == approved
+	})
+	if i < 0 {
+		return nil
+	}
+	return &stored[i]
 }
 
 // Shown is a list with the place of its part.
@@ -147,18 +179,9 @@ type Change struct {
 // (contract W-5). The first list of a part is approved, unless the registry has reviews; a later one
 // that differs from the approved one is changed, and that ends when one is sent that does not differ.
 // A list that is there already stays as it is, with its sender: sending it again makes no one else its
-// sender.
+// sender. One that is sent as Unstable is stored so, unless it is there.
 func Receive(stored []Stored, sent Stored, reviewed bool) Change {
-	var approved, waiting *Stored
-	for i := range stored {
-		switch s := &stored[i]; {
-		case s.Part != sent.Part || s.Source != sent.Source:
-		case s.State == Approved:
-			approved = s
-		default:
-			waiting = s
-		}
-	}
+	approved, waiting := Find(stored, sent.Part, sent.Source, true), Find(stored, sent.Part, sent.Source, false)
 	c := Change{First: approved == nil && waiting == nil}
 	switch {
 	case approved != nil && approved.List.equal(sent.List):
@@ -167,6 +190,7 @@ func Receive(stored []Stored, sent Stored, reviewed bool) Change {
 	case waiting != nil && waiting.List.equal(sent.List):
 		c.State = waiting.State
 		return c
+	case sent.State == Unstable:
 	case approved != nil:
 		sent.State = Differs
 	case reviewed || waiting != nil: // what waits is not approved because reviews are turned off
