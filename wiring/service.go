@@ -81,8 +81,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
-	"github.com/tollgate-dev/tollgate/core/registry/requesting"
 	"github.com/tollgate-dev/tollgate/core/registry/receiving"
+	"github.com/tollgate-dev/tollgate/core/registry/requesting"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
@@ -135,7 +135,7 @@ var serviceSet = wire.NewSet(
 var settingsSet = wire.NewSet(
 	wire.FieldsOf(new(settings.Settings),
 		"Service", "Tracing", "REST", "Answers", "Bodies", "ReadCache", "Serving", "Methods", "Servers", "DomainKeys", "IDTokens",
-		"Publishing", "Mirroring", "Reading", "WriteTrust", "Delegating", "Recheck", "Access", "Proxies", "Deliveries", "Receivers", "Console", "Administration",
+		"Publishing", "Reviewing", "Mirroring", "Reading", "WriteTrust", "Delegating", "Recheck", "Access", "Proxies", "Deliveries", "Receivers", "Console", "Administration",
 		"SignIn", "People", "Companies", "OAuth", "ClientDocuments", "Passkeys", "StepUp", "Credentials", "Cookies", "Couriers", "Retention", "Decide", "Rules", "Statistics",
 		"Places", "IPLists", "Passwords", "Tokens", "Plugins", "Brand", "Records", "Valkey",
 		"PerSecond", "Memcached", "Memory", "RateLimit", "Record", "RuleFiles", "RuleServer", "RateLimitAPI", "Debug",
@@ -228,7 +228,7 @@ func newHidden(q *quarantining.Service) reviewing.Hidden { return q.ByOperators 
 
 // operatorReviewSet provides what the service and operator commands do with reviews.
 var operatorReviewSet = wire.NewSet(
-	reviewing.New, wire.Struct(new(reviewing.Ports), "*"), wire.Struct(new(reviewing.MirrorEnder), "*"),
+	reviewing.New, wire.Struct(new(reviewing.Ports), "*"), wire.Struct(new(reviewing.MirrorEnder), "*"), wire.Struct(new(reviewing.Approver), "*"),
 	inprocess.ReviewNotifierSet,
 )
 
@@ -265,7 +265,7 @@ var mirrorSet = wire.NewSet(mirrorsSet, mirroring.NewRunner)
 
 // mirrorsSet provides what the service and operator commands do with mirrors.
 var mirrorsSet = wire.NewSet(
-	mirroring.NewOperator, wire.Struct(new(mirroring.Ports), "*"), wire.Struct(new(reviewing.Approver), "*"),
+	mirroring.NewOperator, wire.Struct(new(mirroring.Ports), "*"),
 	registryjson.NewMirrorSource, wire.Bind(new(recordsource.Registries), new(*registryjson.MirrorSource)),
 )
 

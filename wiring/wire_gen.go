@@ -514,9 +514,11 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Reporter:     reporter,
 	}
 	rechecker := delegating.NewRechecker(recheckConfig, recheckPorts)
+	reviewingConfig := s.Reviewing
 	reviews := registryrecordsStores.Reviews
 	reviewBacklog := registryrecordsStores.Backlog
 	reviewRules := registryrecordsStores.ReviewRules
+	toolLists := registryrecordsStores.ToolLists
 	mirrors := registryrecordsStores.Mirrors
 	mirroredVersions := registryrecordsStores.Mirrored
 	mirrorEnder := reviewing.MirrorEnder{
@@ -529,23 +531,24 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Recorder:   trail,
 	}
 	reviewingPorts := reviewing.Ports{
-		Ports:    changePorts,
-		Reviews:  reviews,
-		Backlog:  reviewBacklog,
-		Rules:    reviewRules,
-		Reader:   serverReader,
-		Mirrors:  mirrors,
-		Mirrored: mirroredVersions,
-		Grants:   grants,
-		Ender:    mirrorEnder,
-		Recorder: trail,
-		Notifier: reviewNotifier,
-		Events:   recorder,
-		Cursors:  sealer,
-		Clock:    clock,
-		Entropy:  entropy,
+		Ports:     changePorts,
+		Reviews:   reviews,
+		Backlog:   reviewBacklog,
+		Rules:     reviewRules,
+		Reader:    serverReader,
+		ToolLists: toolLists,
+		Mirrors:   mirrors,
+		Mirrored:  mirroredVersions,
+		Grants:    grants,
+		Ender:     mirrorEnder,
+		Recorder:  trail,
+		Notifier:  reviewNotifier,
+		Events:    recorder,
+		Cursors:   sealer,
+		Clock:     clock,
+		Entropy:   entropy,
 	}
-	reviewingService := reviewing.New(reviewingPorts)
+	reviewingService := reviewing.New(reviewingConfig, reviewingPorts)
 	registryapiReviews := registryapi.NewReviews(authority, resource, reviewingService)
 	reviewNotices := registryrecordsStores.ReviewNotices
 	hidden := newHidden(quarantiningService)
@@ -621,6 +624,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	notifyingRunner := notifying.NewRunner(schedule, runnerPorts)
 	mirroringConfig := s.Mirroring
 	approver := reviewing.Approver{
+		Config: reviewingConfig,
 		Rules:  reviewRules,
 		Reader: serverReader,
 	}
@@ -655,7 +659,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	publishingConfig := s.Publishing
 	reviewed := newReviewed(publishingConfig)
-	toolLists := registryrecordsStores.ToolLists
 	receivingPorts := receiving.Ports{
 		Lists:   toolLists,
 		Reviews: reviews,
@@ -671,7 +674,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Grants:    grants,
 		Policies:  permitChecker,
 		Reviews:   reviews,
-		Rules:     reviewRules,
+		Approver:  approver,
 		ToolLists: receiver,
 		Ender:     mirrorEnder,
 		Events:    recorder,
@@ -1837,8 +1840,10 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	serverReader := stores.Reader
 	quarantine := stores.Quarantine
 	reviews := stores.Reviews
+	reviewingConfig := s.Reviewing
 	reviewRules := stores.ReviewRules
 	approver := reviewing.Approver{
+		Config: reviewingConfig,
 		Rules:  reviewRules,
 		Reader: serverReader,
 	}
@@ -1888,6 +1893,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Acts:         acts,
 	}
 	reviewBacklog := stores.Backlog
+	toolLists := stores.ToolLists
 	mirrorEnder := reviewing.MirrorEnder{
 		Mirrored:   mirroredVersions,
 		Reviews:    reviews,
@@ -1899,23 +1905,24 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	}
 	reviewNotifier := inprocess.NewReviewNotifier(notifier)
 	reviewingPorts := reviewing.Ports{
-		Ports:    changePorts,
-		Reviews:  reviews,
-		Backlog:  reviewBacklog,
-		Rules:    reviewRules,
-		Reader:   serverReader,
-		Mirrors:  mirrors,
-		Mirrored: mirroredVersions,
-		Grants:   grants,
-		Ender:    mirrorEnder,
-		Recorder: trail,
-		Notifier: reviewNotifier,
-		Events:   recorder,
-		Cursors:  sealer,
-		Clock:    clock,
-		Entropy:  entropy,
+		Ports:     changePorts,
+		Reviews:   reviews,
+		Backlog:   reviewBacklog,
+		Rules:     reviewRules,
+		Reader:    serverReader,
+		ToolLists: toolLists,
+		Mirrors:   mirrors,
+		Mirrored:  mirroredVersions,
+		Grants:    grants,
+		Ender:     mirrorEnder,
+		Recorder:  trail,
+		Notifier:  reviewNotifier,
+		Events:    recorder,
+		Cursors:   sealer,
+		Clock:     clock,
+		Entropy:   entropy,
 	}
-	reviewingService := reviewing.New(reviewingPorts)
+	reviewingService := reviewing.New(reviewingConfig, reviewingPorts)
 	methods := methodrecords.NewMethods(db)
 	managePorts := manage.Ports{
 		Transactions: runner,

@@ -184,10 +184,10 @@ func (r *ReviewNotifier) NotifyReviewer(n authority.WaitingNotice) {
 
 // NotifySubmitter implements [authority.ReviewNotifier].
 func (r *ReviewNotifier) NotifySubmitter(n authority.DecisionNotice) {
-	kind := notices.ReviewRejected
-	if n.Approved {
-		kind = notices.ReviewApproved
-	}
+	kind := map[[2]bool]notices.Kind{
+		{false, false}: notices.ReviewRejected, {true, false}: notices.ReviewApproved,
+		{false, true}: notices.ToolsRejected, {true, true}: notices.ToolsApproved,
+	}[[2]bool{n.Approved, n.Tools}]
 	for _, person := range n.People {
 		r.notifier.Notify(notices.Event{
 			Kind: kind, UserID: auth.UserID(person), At: n.At, Servers: n.ServerName + " " + n.Version,

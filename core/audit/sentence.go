@@ -112,6 +112,8 @@ var sentences = map[string]string{
 	"REGISTRY_CHANGE quarantine":         "put|put|[{serverName} ][{version} ]in quarantine[: {note}]",
 	"REGISTRY_CHANGE release":            "released|release|[{serverName} ][{version} ]from quarantine",
 	"REGISTRY_CHANGE tools_record":       "recorded|record|the tools of [{serverName}][ {version}][: {part}]",
+	"REGISTRY_CHANGE tools_approve":      "approved|approve|the tools of [{serverName}][ {version}][: {part}]",
+	"REGISTRY_CHANGE tools_reject":       "rejected|reject|the tools of [{serverName}][ {version}][: {part}]",
 	"REGISTRY_CHANGE operate":            "acted|act|as an operator",
 	"REGISTRY_CHANGE import":             "imported|import|[{serverName}][ {version}][{versions#version}][, such as {first}]",
 	"REGISTRY_CHANGE mirror_add":         "added|add|the mirror [{key} ][of {url}]",

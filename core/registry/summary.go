@@ -23,6 +23,7 @@ const (
 	FacetPackage   = "package"   // the type of a package
 	FacetRemote    = "remote"    // "true" or "false": it has a remote or not
 	FacetStatus    = "status"    // of its latest version
+	FacetTools     = "tools"     // "approved", "changed" (a list waits), "read-only" (all of them), "destructive" (some)
 	FacetTransport = "transport" // of a package or a remote, for example "stdio"
 )
 

@@ -133,10 +133,11 @@ type WaitingDocument struct {
 	Version    string
 }
 
-// DecisionNotice is a decision about a document.
+// DecisionNotice is a decision about a document, or a tool list.
 type DecisionNotice struct {
 	People     []registry.Holder
 	Approved   bool
+	Tools      bool // it is about a tool list
 	ServerName string
 	Version    string
 	Review     registry.ReviewID

@@ -3,6 +3,7 @@ package fakedb
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -41,6 +42,28 @@ func (s *ToolLists) OfVersion(ctx context.Context, name registry.Name, version r
 // OfReview implements [registrystore.ToolLists].
 func (s *ToolLists) OfReview(ctx context.Context, id registry.ReviewID) ([]tools.Stored, error) {
 	return s.list(ctx, func(l tools.Stored) bool { return l.Review == id && id != "" }, byPart)
+}
+
+// Named implements [registrystore.ToolLists].
+func (s *ToolLists) Named(ctx context.Context, other registry.Name, words []string) (tools.Listed, error) {
+	return result(ctx, s.db, func(context.Context) (tools.Listed, error) {
+		found := tools.Listed{Servers: map[string]bool{}, Tools: map[string]string{}}
+		for _, v := range s.db.versions.rows {
+			if name := v.Name.String(); v.Latest && v.Name != other && v.Status != registry.StatusDeleted && slices.Contains(words, name) {
+				found.Servers[name] = true
+			}
+		}
+		for _, l := range s.rows {
+			v, ok := s.db.versions.rows[versionKey{l.Name, l.Version}]
+			for _, t := range l.List.Tools {
+				first := found.Tools[t.Name] == "" || l.Name.String() < found.Tools[t.Name]
+				if ok && v.Latest && l.State == tools.Approved && l.Name != other && first && slices.Contains(words, t.Name) {
+					found.Tools[t.Name] = l.Name.String()
+				}
+			}
+		}
+		return found, nil
+	})
 }
 
 func byPart(a, b tools.Stored) int {

@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
+	"github.com/tollgate-dev/tollgate/core/registry/tools"
 )
 
 // firstRetry is the time from the first attempt to deliver an event to the second.
@@ -29,6 +30,9 @@ func (s *Settings) registryBindings() []binding {
 		s.bind(&publish.Review, "REGISTRY_REVIEW", "off",
 			"on: what is published is listed after a reviewer or a rule has approved it; or off").
 			as("text", oneOf(&publish.Review, "on", "off")),
+		s.bind(&s.Reviewing.ToolsRequired, "TOOLS_REQUIRED", "off",
+			"of which parts a version needs a tool list before a reviewer may approve it: off, remotes, or all "+
+				"(remotes and packages)").as("text", word(&s.Reviewing.ToolsRequired, tools.ParseRequired, "off, remotes or all")),
 		s.bind(&publish.PendingMax, "REVIEW_PENDING_MAX", "50",
 			"documents of one publisher that may wait for review at the same time"),
 		s.bind(&publish.Checks, "PACKAGE_CHECKS", "enforce",

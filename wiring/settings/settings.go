@@ -58,6 +58,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
+	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 )
@@ -75,6 +76,7 @@ type Settings struct {
 	Bodies          requestbody.Config        `part:"API"`
 	Methods         methodsapi.Config         `part:"Methods listing" readBy:"methods"`
 	Publishing      publishing.Config         `part:"Registry" readBy:"registry" env:"-"`
+	Reviewing       reviewing.Config          `part:"Registry" readBy:"registry" env:"-"`
 	Mirroring       mirroring.Config          `env:"-"`
 	Reading         viewing.Config            `part:"Registry" readBy:"registry console" env:"-"`
 	WriteTrust      auth.TrustLevel           `part:"Registry" readBy:"registry" env:"-"`

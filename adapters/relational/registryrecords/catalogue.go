@@ -14,6 +14,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/tools"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
@@ -76,11 +77,15 @@ func (s catalogueStore) indexNames(ctx context.Context, tx bun.IDB, names []stri
 	if err != nil {
 		return nil, err
 	}
+	digests, err := s.indexTools(ctx, tx, names)
+	if err != nil {
+		return nil, err
+	}
 	const columns = 9
 	rows := make([]catalogueRow, len(p.Records))
 	args := make([]any, 0, columns*len(p.Records))
 	for i := range p.Records {
-		rows[i] = newCatalogueRow(p.Records[i])
+		rows[i] = newCatalogueRow(p.Records[i], digests[p.Records[i].Name.String()])
 		args = append(args, rows[i].columns()...)
 	}
 	if len(rows) > 0 {
@@ -123,11 +128,53 @@ type catalogueRow struct {
 	title, words string // in lower case
 }
 
-func newCatalogueRow(r registry.Record) catalogueRow {
+func newCatalogueRow(r registry.Record, d tools.Digest) catalogueRow {
 	s := registry.SummaryOf(r)
+	s.Facets = append(s.Facets, d.Facets()...)
 	return catalogueRow{
-		r.Release, s, strings.ToLower(s.Title), strings.ToLower(r.Name.String() + "\n" + s.Title + "\n" + s.Description),
+		r.Release, s, strings.ToLower(s.Title), strings.ToLower(r.Name.String()+"\n"+s.Title+"\n"+s.Description) + d.Words,
 	}
+}
+
+// indexTools stores the names of the tools of servers, and returns what else their lists add to the rows.
+func (s catalogueStore) indexTools(ctx context.Context, tx bun.IDB, names []string) (map[string]tools.Digest, error) {
+	digests := map[string]tools.Digest{}
+	lists := database.Query{
+		Text: `SELECT l.name, l.state, CASE WHEN l.approved THEN l.content ELSE '' END FROM tool_lists AS l
+			JOIN versions AS v ON v.name = l.name AND v.version = l.version WHERE v.is_latest` + s.ofNames("", names),
+		Args: anyOf(names),
+	}
+	_, err := database.CollectAll(ctx, s.db, lists, func(row *sql.Rows) (none struct{}, err error) {
+		var name string
+		var state tools.State
+		var content []byte
+		if err := row.Scan(&name, &state, &content); err != nil {
+			return none, err
+		}
+		d := digests[name]
+		err = d.Add(state, content)
+		digests[name] = d
+		return none, checkRow(err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	of := "(?" + strings.Repeat(", ?", len(names)-1) + ")"
+	if _, err := s.db.ExecStatement(ctx, tx, "DELETE FROM tool_names WHERE server IN "+of, anyOf(names)...); err != nil {
+		return nil, err
+	}
+	for name, d := range digests {
+		for part := range slices.Chunk(d.Names, wordsAtOnce) {
+			args := make([]any, 0, 2*len(part))
+			for _, tool := range part {
+				args = append(args, tool, name)
+			}
+			if _, err := s.db.ExecStatement(ctx, tx, "INSERT INTO tool_names (tool, server) "+rowsOf(len(part), 2), args...); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return digests, nil
 }
 
 func (r *catalogueRow) columns() []any {

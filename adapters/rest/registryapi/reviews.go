@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -14,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
+	"github.com/tollgate-dev/tollgate/core/registry/tools"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
@@ -133,6 +135,55 @@ type reviewResponse struct {
 	Rule        *string         `json:"rule"`
 	Reason      *string         `json:"reason"` // of a request; null for other documents
 	Source      *string         `json:"source"`
+	ToolLists   []toolList      `json:"toolLists"`
+}
+
+// toolList is a tool list about which a review decides (contract W-4).
+type toolList struct {
+	Remote      *string          `json:"remote"`  // null for that of a package
+	Package     *int             `json:"package"` // null for that of a remote
+	Source      string           `json:"source"`
+	By          string           `json:"by"`
+	At          string           `json:"at"`
+	Mark        string           `json:"mark"`
+	New         []string         `json:"new"`
+	Changed     []string         `json:"changed"`
+	Removed     []string         `json:"removed"`
+	Differences []toolDifference `json:"differences"`
+	Hints       []toolHint       `json:"hints"`
+}
+
+type toolDifference struct {
+	Kind     string `json:"kind"`
+	Tool     string `json:"tool"` // empty for what else a model reads
+	Danger   string `json:"danger"`
+	Sentence string `json:"sentence"`
+}
+
+type toolHint struct {
+	About  string `json:"about"`
+	Tool   string `json:"tool"`
+	Where  string `json:"where"`
+	Found  string `json:"found"`
+	Reason string `json:"reason"`
+}
+
+func newToolList(p *tools.Proposal) toolList {
+	l := toolList{
+		Source: string(p.Source), By: p.By.Key, At: jsonstring.FormatTime(p.At), Mark: string(p.List.Mark),
+		New: slices.Concat([]string{}, p.Added), Changed: slices.Concat([]string{}, p.Changed), Removed: slices.Concat([]string{}, p.Removed),
+		Differences: make([]toolDifference, len(p.Differences)), Hints: make([]toolHint, len(p.Findings)),
+	}
+	if l.Remote = jsonstring.TextOrNull(p.Remote); l.Remote == nil {
+		l.Package = &p.Package
+	}
+	for i, d := range p.Differences {
+		l.Differences[i] = toolDifference{string(d.Kind), d.Tool, d.Danger.String(), d.Sentence}
+	}
+	for i, f := range p.Findings {
+		l.Hints[i] = toolHint{string(f.Suspicion), f.Tool, f.Where, f.Found, f.Reason}
+	}
+	return l
 }
 
 type difference struct {
@@ -153,7 +204,7 @@ func newReviewResponse(s *review.Shown) reviewResponse {
 		ID: string(s.ID), ServerName: s.Name.String(), Version: s.Version.String(), State: string(s.State),
 		Kind:     string(s.Kind),
 		Document: s.Document, Replaces: s.Replaces, Diff: make([]difference, len(s.Diff)),
-		Checks:      make([]check, len(s.Checks)),
+		Checks:      make([]check, len(s.Checks)), ToolLists: make([]toolList, len(s.Lists)),
 		SubmittedBy: s.Submitter.Key, SubmittedAt: jsonstring.FormatTime(s.SubmittedAt),
 		Policy:    jsonstring.TextOrNull(string(s.Submitter.Policy)),
 		DecidedBy: jsonstring.TextOrNull(s.DecidedBy), DecidedAt: jsonstring.TimeOrNull(s.DecidedAt), Comment: jsonstring.TextOrNull(s.Comment),
@@ -161,6 +212,9 @@ func newReviewResponse(s *review.Shown) reviewResponse {
 	}
 	for i, d := range s.Diff {
 		r.Diff[i] = difference(d)
+	}
+	for i := range s.Lists {
+		r.ToolLists[i] = newToolList(&s.Lists[i])
 	}
 	for i, c := range s.Checks {
 		r.Checks[i] = check{c.RegistryType, c.Identifier, string(c.State), c.Message}

@@ -97,6 +97,12 @@ func approveAll(r run, p cli.Process, o *cli.Output, comment string) error {
 	refused := 0
 	for i := 0; i < len(rows) && err == nil; i++ {
 		row := &rows[i]
+		if len(row.ToolLists) > 0 {
+			refused++
+			_, _ = fmt.Fprintf(p.Stderr, "not approved: %s %s: it has tools: read them, and approve %s\n", row.ServerName, row.Version, row.ID)
+			*row = row.withEmails(r)
+			continue
+		}
 		approved, problem := decideReview(r, "approve", row.ID, comment)
 		switch {
 		case problem == nil:
@@ -166,6 +172,33 @@ type reviewRow struct {
 	Rule        string `json:"rule,omitempty"`
 	Reason      string `json:"reason,omitempty"`
 	Source      string `json:"source,omitempty"`
+
+	ToolLists []reviewedTools `json:"toolLists,omitempty"`
+}
+
+// reviewedTools is a tool list about which a review decides.
+type reviewedTools struct {
+	Remote      string           `json:"remote,omitempty"`
+	Package     *int             `json:"package,omitempty"`
+	Source      string           `json:"source"`
+	By          string           `json:"by"`
+	Mark        string           `json:"mark"`
+	Differences []toolDifference `json:"differences"`
+	Hints       []toolHint       `json:"hints"`
+}
+
+type toolDifference struct {
+	Kind     string `json:"kind"`
+	Tool     string `json:"tool"`
+	Danger   string `json:"danger"`
+	Sentence string `json:"sentence"`
+}
+
+type toolHint struct {
+	Tool   string `json:"tool"`
+	Where  string `json:"where"`
+	Found  string `json:"found"`
+	Reason string `json:"reason"`
 }
 
 // withEmails returns a review with the e-mail addresses of people.
@@ -217,13 +250,28 @@ func (v *shownReview) table() cli.Table {
 		add("package "+strconv.Itoa(i),
 			strings.TrimSpace(check.RegistryType+" "+check.Identifier+": "+check.State+" "+check.Message))
 	}
+	for _, l := range v.ToolLists {
+		of := l.Remote
+		if l.Package != nil {
+			of = "package " + strconv.Itoa(*l.Package)
+		}
+		for _, d := range l.Differences {
+			add("tools of "+of, d.Sentence)
+		}
+		for _, h := range l.Hints {
+			add("hint", h.Reason+": "+h.Tool+" "+h.Where+" \""+h.Found+"\"")
+		}
+	}
+	t.Value = *v
+	if v.Kind == string(review.Tools) {
+		return t
+	}
 	for _, d := range v.Diff {
 		add(d.Path, formatJSON(d.Before)+" → "+formatJSON(d.After))
 	}
 	if v.Replaces == nil || string(v.Replaces) == "null" {
 		add("document", string(v.Document))
 	}
-	t.Value = *v
 	return t
 }
 

@@ -63,6 +63,8 @@ const (
 	ReviewsWaiting Kind = "reviews_waiting" // documents wait until the person approves or rejects them
 	ReviewApproved Kind = "review_approved" // what the person submitted was approved
 	ReviewRejected Kind = "review_rejected" // what the person submitted was rejected
+	ToolsApproved  Kind = "tools_approved"  // a tool list that the person sent was approved
+	ToolsRejected  Kind = "tools_rejected"  // a tool list that the person sent was rejected
 
 	Quarantined Kind = "quarantined" // what the person has published is in quarantine
 

@@ -59,7 +59,7 @@ func replaceControls(text string) string {
 
 // isReview reports whether the event is of a review or of quarantine.
 func (e *Event) isReview() bool {
-	return slices.Contains([]Kind{ReviewsWaiting, ReviewApproved, ReviewRejected, Quarantined}, e.Kind)
+	return slices.Contains([]Kind{ReviewsWaiting, ReviewApproved, ReviewRejected, ToolsApproved, ToolsRejected, Quarantined}, e.Kind)
 }
 
 // source returns the label and the name of what the event is about: a device, a publisher, a server

@@ -118,7 +118,7 @@ func newFixture(t *testing.T) *fixture {
 			Transactions: db, Webhooks: fakedb.NewWebhooks(db), Recorder: log, Sealer: sealer{}, Sender: sender{}, Clock: now,
 			Entropy: entropy,
 		}),
-		Reviews: reviewing.New(reviewing.Ports{
+		Reviews: reviewing.New(reviewing.Config{}, reviewing.Ports{
 			Ports: change.Ports{Transactions: db}, Rules: fakedb.NewReviewRules(db), Recorder: log, Clock: now, Entropy: entropy,
 		}),
 	}

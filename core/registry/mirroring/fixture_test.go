@@ -165,12 +165,12 @@ func newFixture(t *testing.T, review bool, d mirror.Draft) *fixture {
 	fx.publisher = publishing.New(publishing.Config{Review: review, PendingMax: 9}, publishing.Ports{
 		Ports:  change.Ports{Transactions: db, Writer: fx.servers, Quarantine: fx.held, Acts: noActs{}},
 		Reader: fx.servers, Grants: fx.grants,
-		Reviews: store, Rules: rules,
+		Reviews: store, Approver: reviewing.Approver{Rules: rules, Reader: fx.servers},
 		Ender: ender, Events: recorder, Clock: fx.clock, Entropy: entropy,
 	})
-	fx.reviews = reviewing.New(reviewing.Ports{
+	fx.reviews = reviewing.New(reviewing.Config{}, reviewing.Ports{
 		Ports:   change.Ports{Transactions: db, Writer: fx.servers, Quarantine: fx.held, Acts: noActs{}},
-		Reviews: store, Backlog: store, Rules: rules, Reader: fx.servers,
+		Reviews: store, Backlog: store, Rules: rules, Reader: fx.servers, ToolLists: fakedb.NewToolLists(db),
 		Mirrors: fx.stored, Mirrored: fx.mirrored, Ender: ender,
 		Recorder: fx.audit, Events: recorder, Cursors: page.NewSealer(make([]byte, 32)), Clock: fx.clock,
 		Entropy: entropy,

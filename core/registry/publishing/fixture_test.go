@@ -77,7 +77,7 @@ func (w *fixture) ports(c publishing.Config) publishing.Ports {
 	return publishing.Ports{
 		Ports:  change.Ports{Transactions: w.runner, Writer: w.servers, Quarantine: w.held, Acts: w.authority},
 		Reader: w.servers, Grants: w.grants,
-		Reviews: w.reviews, Rules: w.rules,
+		Reviews: w.reviews, Approver: reviewing.Approver{Rules: w.rules, Reader: w.servers},
 		ToolLists: receiving.New(receiving.Reviewed(c.Review), receiving.Ports{
 			Lists: fakedb.NewToolLists(w.runner.db), Reviews: w.reviews, Reader: w.servers, Events: w.events(),
 			Entropy: &secretstest.Entropy{},

@@ -57,7 +57,7 @@ type Ports struct {
 	Grants    registrystore.Grants
 	Policies  *permit.Checker
 	Reviews   registrystore.Reviews
-	Rules     registrystore.ReviewRules
+	Approver  reviewing.Approver
 	ToolLists *receiving.Receiver
 	Ender     reviewing.MirrorEnder
 	Events    *announce.Recorder

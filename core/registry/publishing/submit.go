@@ -188,7 +188,7 @@ func (p *Publisher) submit(
 	if !p.config.Review {
 		return nil, nil
 	}
-	r, err := reviewing.Approver{Rules: p.ports.Rules, Reader: p.ports.Reader}.Approve(
+	r, err := p.ports.Approver.Approve(
 		ctx, p.newReview(by, s, kind, now), s.document, now)
 	return &r, err
 }

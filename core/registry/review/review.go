@@ -128,6 +128,7 @@ func (r Review) Supersede(now time.Time) (Review, error) { return r.transition(s
 // Decision is what a person decides about a review.
 type Decision struct {
 	Approve bool
+	Unread  bool // it is one of many: it approves no tools
 	By      string // user id or Operator
 	Comment string // ParseComment
 	At      time.Time
@@ -199,13 +200,16 @@ type Shown struct {
 	// follows; otherwise nil.
 	Replaces []byte
 	Diff     []Difference // between Replaces and the document
+	// Lists are the tool lists that it decides about: that of a review of one, or those that wait with a
+	// document. One that was decided has those of a review of one only.
+	Lists []tools.Proposal
 }
 
 // Show returns a review with the document that it is compared with, which may be nil. It returns
 // fault.Invalid if one of the documents is not JSON.
 func (r Review) Show(replaces []byte) (Shown, error) {
 	diff, err := Diff(replaces, r.Document)
-	return Shown{r, replaces, diff}, err
+	return Shown{Review: r, Replaces: replaces, Diff: diff}, err
 }
 
 // The bounds of requests.

@@ -36,22 +36,24 @@ func (s *Service) commit(
 		if err != nil {
 			return change.Decision{}, err
 		}
+		if err := s.checkCurrent(ctx, r, d); err != nil {
+			return change.Decision{}, err
+		}
 		d.At = s.ports.Clock.Now()
 		if decided, err = r.Decide(d); err != nil {
 			return change.Decision{}, err
 		}
-		if decided.Replaced, err = Compared(ctx, s.ports.Reader, r); err != nil {
+		if decided.Replaced, err = comparedWith(ctx, s.ports.Reviews, s.ports.Reader, r); err != nil {
 			return change.Decision{}, err
 		}
 		var served *registry.Release
+		store, err := s.decision(ctx, l, r, d, &served)
 		return change.Decision{Act: act, Store: func(ctx context.Context) error {
-			if d.Approve {
-				if served, err = s.serve(ctx, l.Lineage, r, d); err != nil {
-					return err
-				}
+			if err := store(ctx); err != nil {
+				return err
 			}
 			return s.ports.Reviews.Decide(ctx, decided)
-		}, Announce: func(ctx context.Context) error { return s.recordEvents(ctx, decided, served) }}, nil
+		}, Announce: func(ctx context.Context) error { return s.recordEvents(ctx, decided, served) }}, err
 	})
 	if err != nil {
 		return review.Shown{}, err
@@ -59,9 +61,39 @@ func (s *Service) commit(
 	return s.show(ctx, decided)
 }
 
+// decision returns how a decision is stored. After that, served is the release of an approved document.
+func (s *Service) decision(
+	ctx context.Context, l change.Server, r review.Review, d review.Decision, served **registry.Release,
+) (func(ctx context.Context) error, error) {
+	switch {
+	case r.Kind == review.Tools:
+		return s.decideTools(ctx, l, r, d)
+	case !d.Approve:
+		return func(context.Context) error { return nil }, nil
+	}
+	waiting, err := s.checkLists(ctx, r, d)
+	return func(ctx context.Context) (err error) {
+		if *served, err = s.serve(ctx, l.Lineage, r, d); err != nil {
+			return err
+		}
+		return s.approveLists(ctx, waiting)
+	}, err
+}
+
 // recordEvents records the events of a decision (contract C-50). served is the release of the
-// document; nil for a rejection.
+// document; nil for a rejection, and for a tool list.
 func (s *Service) recordEvents(ctx context.Context, r review.Review, served *registry.Release) error {
+	if r.Kind == review.Tools {
+		t := event.Rejected
+		if r.State == review.Approved {
+			t = event.Approved
+		}
+		r.Document, r.Replaced = []byte("{}"), nil // they may have megabytes: the API shows them
+		if err := s.ports.Events.RecordReview(ctx, t, r); err != nil {
+			return err
+		}
+		return s.ports.Events.RecordTools(ctx, r.Name)
+	}
 	if served == nil {
 		return s.ports.Events.RecordReview(ctx, event.Rejected, r)
 	}
@@ -117,14 +149,18 @@ func (s *Service) serve(
 // show returns a review with what it is compared with: what is served now, or what was when it was
 // decided.
 func (s *Service) show(ctx context.Context, r review.Review) (review.Shown, error) {
-	if r.State != review.Pending {
-		return r.Show(r.Replaced)
+	replaces, err := r.Replaced, error(nil)
+	if r.State == review.Pending {
+		replaces, err = comparedWith(ctx, s.ports.Reviews, s.ports.Reader, r)
 	}
-	replaces, err := comparedWith(ctx, s.ports.Reviews, s.ports.Reader, r)
 	if err != nil {
 		return review.Shown{}, err
 	}
-	return r.Show(replaces)
+	shown, err := r.Show(replaces)
+	if err == nil {
+		err = s.addLists(ctx, &shown)
+	}
+	return shown, err
 }
 
 // Supersede ends a pending review in the transaction that the context carries. It returns

@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
+	"github.com/tollgate-dev/tollgate/core/registry/receiving"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -37,6 +38,7 @@ const serverName = "com.example/weather"
 type fixture struct {
 	publisher *publishing.Publisher
 	service   *reviewing.Service
+	receiver  *receiving.Receiver
 	db        *fakedb.Database
 	servers   *fakedb.Servers
 	store     *fakedb.Reviews
@@ -49,6 +51,11 @@ type fixture struct {
 }
 
 func newFixture(t testing.TB) *fixture {
+	t.Helper()
+	return newFixtureWith(t, reviewing.Config{})
+}
+
+func newFixtureWith(t testing.TB, c reviewing.Config) *fixture {
 	t.Helper()
 	db := fakedb.New()
 	fx := &fixture{
@@ -89,17 +96,22 @@ func newFixture(t testing.TB) *fixture {
 		Mirrored: fakedb.NewMirroredVersions(db), Reviews: fx.store, Reader: fx.servers, Writer: fx.servers,
 		Quarantine: fx.held, Events: fx.events, Recorder: fx.people,
 	}
+	fx.receiver = receiving.New(true, receiving.Ports{
+		Lists: fakedb.NewToolLists(db), Reviews: fx.store, Reader: fx.servers, Events: fx.events, Entropy: entropy,
+	})
 	fx.publisher = publishing.New(publishing.Config{Review: true, PendingMax: 5}, publishing.Ports{
 		Ports:  change.Ports{Transactions: db, Writer: fx.servers, Quarantine: fx.held, Acts: fx.people},
 		Reader: fx.servers, Grants: fx.grants,
 		Policies: checker, Reviews: fx.store,
-		Rules: fakedb.NewReviewRules(db), Clock: fx.clock, Entropy: entropy, Events: fx.events,
+		Approver:  reviewing.Approver{Config: c, Rules: fakedb.NewReviewRules(db), Reader: fx.servers},
+		ToolLists: fx.receiver,
+		Clock:     fx.clock, Entropy: entropy, Events: fx.events,
 		Ender: ender,
 	})
-	fx.service = reviewing.New(reviewing.Ports{
+	fx.service = reviewing.New(c, reviewing.Ports{
 		Ports:   change.Ports{Transactions: db, Writer: fx.servers, Quarantine: fx.held, Acts: fx.people},
 		Reviews: fx.store, Backlog: fx.store, Rules: fakedb.NewReviewRules(db), Reader: fx.servers,
-		Mirrors: fakedb.NewMirrors(db), Mirrored: fakedb.NewMirroredVersions(db), Ender: ender, Grants: fx.grants,
+		ToolLists: fakedb.NewToolLists(db), Mirrors: fakedb.NewMirrors(db), Mirrored: fakedb.NewMirroredVersions(db), Ender: ender, Grants: fx.grants,
 		Notifier: fx.people,
 		Recorder: fx.people, Cursors: page.NewSealer(make([]byte, 32)), Clock: fx.clock, Entropy: entropy,
 		Events: fx.events,

@@ -192,11 +192,17 @@ func (s *Service) showAll(ctx context.Context, all []review.Review, brief bool, 
 				return true, nil
 			}
 			shown, err := r.Show(replaces[i])
+			if err == nil {
+				err = s.addLists(ctx, &shown)
+			}
 			if err != nil {
 				return false, err
 			}
 			p.Reviews = append(p.Reviews, shown)
 			size += len(shown.Document) + len(shown.Replaces)
+			for _, l := range shown.Lists {
+				size += len(l.List.Canonical())
+			}
 		}
 	}
 	return false, nil

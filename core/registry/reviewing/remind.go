@@ -7,6 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/core/registry/tools"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -218,8 +219,12 @@ func (r *Reminder) NotifySubmitters(ctx context.Context) error {
 }
 
 func newDecisionNotice(r review.Review) authority.DecisionNotice {
+	people := r.Submitter.People()
+	if r.Submitter.Key == tools.Service {
+		people = nil
+	}
 	return authority.DecisionNotice{
-		People: r.Submitter.People(), Approved: r.State == review.Approved,
+		People: people, Approved: r.State == review.Approved, Tools: r.Kind == review.Tools,
 		ServerName: r.Name.String(), Version: r.Version.String(), Review: r.ID, Comment: r.Comment, At: r.DecidedAt,
 	}
 }

@@ -31,29 +31,33 @@ const (
 type Ports struct {
 	change.Ports
 
-	Reviews  registrystore.Reviews
-	Backlog  registrystore.ReviewBacklog
-	Rules    registrystore.ReviewRules
-	Reader   registrystore.ServerReader
-	Mirrors  registrystore.Mirrors
-	Mirrored registrystore.MirroredVersions
-	Grants   registrystore.Grants
-	Ender    MirrorEnder
-	Recorder authority.Recorder
-	Notifier authority.ReviewNotifier
-	Events   *announce.Recorder
-	Cursors  *page.Sealer
-	Clock    clock.Clock
-	Entropy  secrets.Entropy
+	Reviews   registrystore.Reviews
+	Backlog   registrystore.ReviewBacklog
+	Rules     registrystore.ReviewRules
+	Reader    registrystore.ServerReader
+	ToolLists registrystore.ToolLists
+	Mirrors   registrystore.Mirrors
+	Mirrored  registrystore.MirroredVersions
+	Grants    registrystore.Grants
+	Ender     MirrorEnder
+	Recorder  authority.Recorder
+	Notifier  authority.ReviewNotifier
+	Events    *announce.Recorder
+	Cursors   *page.Sealer
+	Clock     clock.Clock
+	Entropy   secrets.Entropy
 }
 
 // Service lets people and operators read and decide reviews, and operators keep the rules. The
 // methods with a caller return fault.Forbidden for a publisher, and fault.Unavailable when the
 // database fails. It is safe for concurrent use.
-type Service struct{ ports Ports }
+type Service struct {
+	config Config
+	ports  Ports
+}
 
 // New returns a service.
-func New(p Ports) *Service { return &Service{p} }
+func New(c Config, p Ports) *Service { return &Service{c, p} }
 
 // List returns a page of the reviews that a person may decide or has submitted; of all for an
 // operator. It returns fault.Forbidden below UNVERIFIED, and fault.Invalid, with the name of the
@@ -131,6 +135,14 @@ func (s *Service) Approve(
 	return s.decide(ctx, who, id, review.Decision{Approve: true, Comment: comment})
 }
 
+// ApproveUnread approves a pending review as one of many, as Approve does. It returns fault.Conflict for one with
+// tools, which are approved by those alone who have read them (contract W-4).
+func (s *Service) ApproveUnread(
+	ctx context.Context, who authority.Caller, id registry.ReviewID, comment string,
+) (review.Shown, error) {
+	return s.decide(ctx, who, id, review.Decision{Approve: true, Unread: true, Comment: comment})
+}
+
 // Reject rejects a pending review and notifies its submitter. Errors as of Approve; a comment is
 // required.
 func (s *Service) Reject(
@@ -175,6 +187,11 @@ func (s *Service) decideAct(ctx context.Context, act *authority.Act, d review.De
 		return review.Shown{}, err
 	}
 	act.ServerName, act.Version = found.Name.String(), found.Version.String()
+	if found.Kind == review.Tools {
+		if err := s.describeTools(ctx, act, &found, d); err != nil {
+			return review.Shown{}, err
+		}
+	}
 	if err := s.requireReviewer(ctx, act.Caller, found.Name); err != nil {
 		return review.Shown{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/history"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/core/registry/tools"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
@@ -114,18 +115,22 @@ func newRuleChange(action audit.Action, r review.Rule) audit.Change {
 	}, r.Object()))
 }
 
-// Approver approves documents by the rules of operators, without a person (contract C-15). Both
-// fields are required.
+// Approver approves documents by the rules of operators, without a person (contract C-15). Rules and Reader
+// are required.
 type Approver struct {
+	Config Config
 	Rules  registrystore.ReviewRules
 	Reader registrystore.ServerReader
 }
 
-// Approve returns a pending review as it is, or approved by the first rule that covers it. doc is
-// the document of the review. It returns the errors of the database.
+// Approve returns a pending review as it is, or approved by the first rule that covers it. A rule approves no
+// tools: it approves no version that needs a tool list. doc is the document of the review. It returns the errors of the database.
 func (a Approver) Approve(
 	ctx context.Context, r review.Review, doc registry.Document, now time.Time,
 ) (review.Review, error) {
+	if tools.CheckRequired(a.Config.ToolsRequired, doc.Bytes(), nil) != nil {
+		return r, nil
+	}
 	rules, err := a.Rules.All(ctx)
 	if err != nil {
 		return review.Review{}, err

@@ -86,12 +86,17 @@ const (
 	RequireAll     Required = "all" // remotes and packages
 )
 
+// ParseRequired returns what a text requires. It returns fault.Invalid for any other text.
+func ParseRequired(s string) (Required, error) {
+	return fault.OneOf("TOOLS_REQUIRED", s, RequireNone, RequireRemotes, RequireAll)
+}
+
 // CheckRequired returns fault.Conflict, with what is missing, unless a document has a list of each part
 // that is required. A list that was rejected is none.
 func CheckRequired(required Required, document []byte, stored []Stored) error {
 	var missing []string
 	for _, p := range PartsOf(document) {
-		if required == RequireNone || required == RequireRemotes && p.Remote == "" {
+		if required != RequireAll && (required != RequireRemotes || p.Remote == "") {
 			continue
 		}
 		if !slices.ContainsFunc(stored, func(s Stored) bool { return s.Part == p.Key && s.State != Rejected }) {

@@ -30,6 +30,11 @@ const (
 	Destroys                    // a new tool that may destroy something
 )
 
+// String returns the danger as the API names it.
+func (d Danger) String() string {
+	return [...]string{"harmless", "words", "model", "takes-more", "withdrawn-hint", "destroys"}[d]
+}
+
 // Difference is one difference of two lists.
 type Difference struct {
 	Kind     Kind

@@ -66,7 +66,8 @@ func keyOf(fields ...string) PartKey { return PartKey(markOf([]byte(strings.Join
 // Part is a part of a document that may have lists.
 type Part struct {
 	Place
-	Key PartKey
+	Key  PartKey
+	Like PartKey // of parts of other versions of the server that are the same but for their version
 }
 
 // String returns the part for the audit log: the URL of a remote, or the index of a package.
@@ -82,11 +83,13 @@ func (p Place) String() string {
 func PartsOf(document []byte) []Part {
 	var parts []Part
 	for _, u := range registry.RemotesOf(document) {
-		parts = append(parts, Part{Place{Remote: string(u)}, keyOf("remote", string(u))})
+		key := keyOf("remote", string(u))
+		parts = append(parts, Part{Place{Remote: string(u)}, key, key})
 	}
 	for i, p := range registry.PackagesOf(document) {
 		parts = append(parts, Part{
 			Place{Package: i}, keyOf("package", p.RegistryType, p.RegistryBaseURL, p.Identifier, p.Version, p.FileSHA256),
+			keyOf("package", p.RegistryType, p.RegistryBaseURL, p.Identifier),
 		})
 	}
 	return parts

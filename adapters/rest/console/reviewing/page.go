@@ -12,6 +12,7 @@ type reviewView struct {
 	review.Shown
 
 	Kind        string
+	What        string // it decides about
 	By, Decider string
 	Points      []review.Point // what it changes, in words
 	MorePoints  int
@@ -24,6 +25,7 @@ type reviewView struct {
 	Listed      string       // the address of the version that it is compared with; empty if it is not listed
 	LeftOut     bool         // something outside Meta is not on the page, so that no one approves it here
 	Checks      []checkView
+	Tools       []toolsView
 	Warnings    []string
 	History     map[review.State]int // of the submitter, here
 	Action      string
@@ -80,15 +82,20 @@ func (p *Pages) addPeople(v *site.Visit, view *reviewView) (err error) {
 
 func newReviewView(v *site.Visit, shown review.Shown) (reviewView, error) {
 	path := Path + "/" + string(shown.ID)
+	what := map[bool]string{true: "list", false: "document"}[shown.Kind == review.Tools]
 	view := reviewView{
-		Shown: shown, Kind: kinds[shown.Kind],
+		What: what, Shown: shown, Kind: kinds[shown.Kind],
 		Whole: path + "/document", Action: path + "/decide", Open: shown.State == review.Pending,
 		Own: shown.IsOwn(registry.Holder(v.Session.UserID)), Comment: v.Form.Get("comment"),
 	}
 	if shown.Replaces != nil && view.Open {
 		view.Listed = catalogue.ServerPath(shown.Name)
 	}
-	for _, add := range []func() error{view.addSummary, view.addDocument, view.addChecks} {
+	steps := []func() error{view.addSummary, view.addDocument, view.addChecks}
+	if shown.Kind == review.Tools {
+		steps = nil
+	}
+	for _, add := range append(steps, view.addTools) {
 		if err := add(); err != nil {
 			return reviewView{}, err
 		}

@@ -139,7 +139,7 @@ func (p *Pages) decideSelected(v *site.Visit) error {
 	if err != nil {
 		return err
 	}
-	do, notice := p.ports.Reviews.Approve, "approved"
+	do, notice := p.ports.Reviews.ApproveUnread, "approved"
 	if v.Form.Get("decision") == "reject" {
 		do, notice = p.ports.Reviews.Reject, "rejected"
 	}

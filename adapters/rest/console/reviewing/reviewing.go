@@ -74,11 +74,13 @@ func (p *Pages) Mount(r fiber.Router) {
 // kinds are the kinds of submissions in words.
 var kinds = map[review.Kind]string{
 	review.NewServer: "New server", review.NewVersion: "New version", review.Replacement: "Changed document",
+	review.Tools: "Changed tools",
 }
 
 // notices say what has just been done.
 var notices = map[string]string{
-	"approve": "Approved. The document is listed now.", "reject": "Rejected. The submitter is told why.",
+	"approve": "Approved. The document is listed now.", "approve-tools": "Approved. The tools are the approved ones now.",
+	"reject-tools": "Rejected. What was approved before stays approved.", "reject": "Rejected. The submitter is told why.",
 	"approved": "Approved. The documents are listed now.", "rejected": "Rejected. The submitters are told why.",
 	"hidden": "It is in quarantine, and listed nowhere.", "released": "It is released, and listed as before.",
 }
@@ -113,13 +115,18 @@ func (p *Pages) decide(v *site.Visit) error {
 		return err
 	}
 	comment := v.Form.Get("comment")
-	switch decision := v.Form.Get("decision"); decision {
+	decision := v.Form.Get("decision")
+	var decided review.Shown
+	switch decision {
 	case "approve":
-		_, err = p.ports.Reviews.Approve(v.UserContext(), who, id, comment)
+		decided, err = p.ports.Reviews.Approve(v.UserContext(), who, id, comment)
 	case "reject":
-		_, err = p.ports.Reviews.Reject(v.UserContext(), who, id, comment)
+		decided, err = p.ports.Reviews.Reject(v.UserContext(), who, id, comment)
 	default:
 		err = fault.New(fault.Invalid, "choose whether to approve or to reject")
 	}
-	return v.Done(err, Path+"/"+url.PathEscape(string(id)), v.Form.Get("decision"))
+	if decided.Kind == review.Tools {
+		decision += "-tools"
+	}
+	return v.Done(err, Path+"/"+url.PathEscape(string(id)), decision)
 }
