@@ -91,7 +91,7 @@ func (d *Database) addRegistryTables() {
 		if r.State != review.Pending {
 			return nil
 		}
-		return versionKey{r.Name, r.Version}
+		return toolListKey{versionKey{r.Name, r.Version}, r.Part, r.Source, "", false}
 	})
 	d.rules = newTable(d, "rule", func(r review.Rule) review.RuleID { return r.ID })
 	d.notices = newTable(d, "notice", func(n noticeRow) registry.Holder { return n.Reviewer })

@@ -98,7 +98,9 @@ func TestToolLists(t *testing.T) {
 	relationaltest.RunContract(t, registrystoretest.RunToolLists,
 		func(_ *testing.T, db *relationaltest.Database) registrystoretest.ToolListStores {
 			s := newStores(db)
-			return registrystoretest.ToolListStores{Lists: s.ToolLists, Writer: s.Writer, Mirrored: s.Mirrored, Runner: db.DB}
+			return registrystoretest.ToolListStores{
+				Lists: s.ToolLists, Writer: s.Writer, Mirrored: s.Mirrored, Reviews: s.Reviews, Catalogue: s.Catalogue, Runner: db.DB,
+			}
 		})
 }
 

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -90,8 +91,10 @@ func (d *Digest) Add(state State, content []byte) error {
 		}
 		readOnly, _ := t.Says(ReadOnly)
 		d.writes, d.destroys = d.writes || !readOnly, d.destroys || t.IsDestructive()
-		line := strings.ToLower(strings.Join(strings.Fields(t.Name+" "+t.Title()+" "+t.Description()), " "))
-		if len(d.Words)+len(line) < maxDigest && !strings.ContainsRune(line, 0) {
+		line := strings.ToLower(strings.Join(strings.FieldsFunc(t.Name+" "+t.Title()+" "+t.Description(), func(r rune) bool {
+			return unicode.IsSpace(r) || unicode.IsControl(r)
+		}), " "))
+		if len(d.Words)+len(line) < maxDigest {
 			d.Words += "\n" + line
 		}
 	}

@@ -12,17 +12,20 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/tools"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
-// ToolListStores are an empty store of tool lists, with its servers and transactions.
+// ToolListStores are an empty store of tool lists, with its servers, reviews and transactions.
 type ToolListStores struct {
-	Lists    registrystore.ToolLists
-	Writer   registrystore.ServerWriter
-	Mirrored registrystore.MirroredVersions
-	Runner   transaction.Runner
+	Lists     registrystore.ToolLists
+	Writer    registrystore.ServerWriter
+	Mirrored  registrystore.MirroredVersions
+	Reviews   registrystore.Reviews
+	Catalogue registrystore.Catalogue // nil if nothing has to be indexed
+	Runner    transaction.Runner
 }
 
 // RunToolLists runs the tests of the stores of tool lists. open is called for each test.
@@ -36,6 +39,9 @@ func RunToolLists(t *testing.T, open func(t *testing.T) ToolListStores) {
 		"only a list that is not approved is withdrawn":          withdrawsLists,
 		"a failed transaction stores no list":                    rollsListsBack,
 		"lists go with their version":                            removesListsWithVersion,
+		"lists that wait with a review go with its decision":      keepsListsOfReview,
+		"a list that waits has one review":                       reviewsLists,
+		"names of other servers and of their tools are found":    findsNames,
 		"one of many writers at once is the last":                putsListsInParallel,
 		"a call with a cancelled context fails":                  refusesCanceledLists,
 	}
@@ -55,7 +61,9 @@ func (s ToolListStores) inServer(ctx context.Context, t *testing.T, change func(
 			return err
 		}
 		if len(releases) == 0 {
-			if err := s.Writer.Save(ctx, []registrystore.Change{published(release(t, ofLists, "1.0.0", 0))}); err != nil {
+			first := release(t, ofLists, "1.0.0", 0)
+			first.Latest = true
+			if err := s.Writer.Save(ctx, []registrystore.Change{published(first)}); err != nil {
 				return err
 			}
 		}
@@ -222,5 +230,117 @@ func refusesCanceledLists(t *testing.T, s ToolListStores) {
 	}
 	if err := s.Lists.Withdraw(ctx, stored(t, "1", tools.Differs, "b")); !errors.Is(err, context.Canceled) {
 		t.Errorf("Withdraw = %v", err)
+	}
+}
+
+func keepsListsOfReview(t *testing.T, s ToolListStores) {
+	t.Helper()
+	r := newReview(t, 1, ofLists, "ada")
+	err := s.Runner.Atomically(t.Context(), func(ctx context.Context) error { return s.Reviews.Add(ctx, r, noLimit) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := stored(t, "1", tools.Pending, "a")
+	l.Version, l.Review = r.Version, r.ID
+	other := l
+	other.Source, other.List = tools.Asked, listOf(t, "b")
+	s.put(t, other, l, stored(t, "1", tools.Approved, "c"))
+	l.List = listOf(t, "d")
+	s.put(t, l)
+	want := []tools.Stored{other, l}
+	if got, err := s.Lists.OfReview(t.Context(), r.ID); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("OfReview =\n%+v, %v, want\n%+v", got, err, want)
+	}
+	s.require(t, stored(t, "1", tools.Approved, "c"))
+	if got, err := s.Lists.OfReview(t.Context(), reviewID(2)); err != nil || len(got) > 0 {
+		t.Errorf("another review has %+v, %v", got, err)
+	}
+	if err := s.Reviews.Decide(t.Context(), approved(r)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Lists.OfReview(t.Context(), r.ID); err != nil || len(got) > 0 {
+		t.Errorf("after the decision there are %+v, %v", got, err)
+	}
+	s.require(t, stored(t, "1", tools.Approved, "c"))
+}
+
+func reviewsLists(t *testing.T, s ToolListStores) {
+	t.Helper()
+	l := stored(t, "1", tools.Differs, "b")
+	s.put(t, stored(t, "1", tools.Approved, "a"), l)
+	r := newReview(t, 0, ofLists, "ada")
+	r.Kind, r.Document, r.Part, r.Source = review.Tools, l.List.Canonical(), l.Part, l.Source
+	asked, document, second := newReview(t, 0, ofLists, "ada"), newReview(t, 0, ofLists, "ada"), r
+	asked.ID, asked.Kind, asked.Part, asked.Source = reviewID(2), review.Tools, l.Part, tools.Asked
+	document.ID, document.Kind, second.ID = reviewID(3), review.Replacement, reviewID(4)
+	add := func(r review.Review) error { // tool lists have no limit of a submitter
+		return s.Runner.Atomically(t.Context(), func(ctx context.Context) error { return s.Reviews.Add(ctx, r, 1) })
+	}
+	for _, one := range []review.Review{r, asked, document} {
+		if err := add(one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := add(second); !fault.Is(err, fault.Conflict) {
+		t.Errorf("a second review of a list: %v", err)
+	}
+	if got, err := s.Reviews.PendingTools(t.Context(), l); err != nil || !reflect.DeepEqual(got, r) {
+		t.Errorf("PendingTools = %+v, %v, want %+v", got, err, r)
+	}
+	if got, err := s.Reviews.PendingOf(t.Context(), r.Name, r.Version); err != nil || got.ID != document.ID {
+		t.Errorf("PendingOf = %+v, %v, want the document", got, err)
+	}
+	compared, err := s.Reviews.Compared(t.Context(), []review.Review{asked, r})
+	if want := listOf(t, "a").Canonical(); err != nil || compared[0] != nil || string(compared[1]) != string(want) {
+		t.Errorf("Compared = %s, %v, want nothing, and %s", compared, err, want)
+	}
+	if err := s.Reviews.Decide(t.Context(), approved(r)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Reviews.PendingTools(t.Context(), l); !fault.Is(err, fault.NotFound) {
+		t.Errorf("PendingTools of a decided one: %v", err)
+	}
+}
+
+func findsNames(t *testing.T, s ToolListStores) {
+	t.Helper()
+	s.put(t, stored(t, "1", tools.Approved, "search_mail"), stored(t, "2", tools.Pending, "waiting_tool"))
+	s.index(t)
+	want := func(other string, words []string, want tools.Listed) {
+		t.Helper()
+		got, err := s.Lists.Named(t.Context(), name(t, other), words)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("Named(%s) of %d words = %+v, %v, want %+v", other, len(words), got, err, want)
+		}
+	}
+	words := []string{ofLists, "com.example/none", "search_mail", "waiting_tool", "search"}
+	for i := range 600 {
+		words = append(words, fmt.Sprintf("word_%d", i))
+	}
+	none := tools.Listed{Servers: map[string]bool{}, Tools: map[string]string{}}
+	want("com.example/other", words, tools.Listed{Servers: map[string]bool{ofLists: true}, Tools: map[string]string{"search_mail": ofLists}})
+	want(ofLists, words, none)
+	want("com.example/other", nil, none)
+	if s.Catalogue != nil {
+		for text, total := range map[string]int{"search_mail": 1, "waiting_tool": 0} {
+			found, err := s.Catalogue.Find(t.Context(), registrystore.Search{Words: []string{text}, Limit: 10})
+			if err != nil || found.Total != total {
+				t.Errorf("the catalogue finds %+v, %v by %s, want %d", found, err, text, total)
+			}
+		}
+	}
+	s.put(t, stored(t, "1", tools.Approved, "other_tool"))
+	s.index(t)
+	want("com.example/other", words, tools.Listed{Servers: map[string]bool{ofLists: true}, Tools: map[string]string{}})
+}
+
+// index makes the catalogue up to date.
+func (s ToolListStores) index(t *testing.T) {
+	t.Helper()
+	for more := s.Catalogue != nil; more; {
+		var err error
+		if more, err = s.Catalogue.Index(t.Context(), indexed); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
