@@ -141,6 +141,7 @@ func newReads(servers registrystore.SnapshotReader, views registrystore.Views) r
 		Browser: browsing.New(servers, page.NewSealer([]byte(strings.Repeat("k", 32)))),
 		Finder:  browsing.NewFinder(browsing.FinderPorts{Catalogue: catalogue{servers: servers}}),
 		Lists:   allowlist.NewSource(servers),
+		Tools:   browsing.NewTools(fakedb.NewToolLists(fakedb.New())),
 		Gate:    newGate(viewing.Config{}, views),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/tools"
 )
 
 const (
@@ -179,11 +181,38 @@ func endSearch(content []mcp.Content, found int, next string) []mcp.Content {
 
 // getForTool implements get_server.
 func (a *API) getForTool(call *mcpCall, in serverArguments) ([]mcp.Content, error) {
+	approved, err := a.approvedTools(call, in) // first: a document is large
+	if err != nil {
+		return nil, err
+	}
 	record, stale, err := a.recordFor(call, in)
 	if err != nil {
 		return nil, err
 	}
-	return append(written(stale), writtenText(record.Meta.condition()), writtenText(string(record.Server))), nil
+	content := append(written(stale), writtenText(record.Meta.condition()), writtenText(string(record.Server)))
+	if approved != "" {
+		content = append(content, ownText("tools that a reviewer of the registry approved, or that were recorded first:"), writtenText(approved))
+	}
+	return content, nil
+}
+
+// approvedTools returns the approved tools of a version, a line each; empty without them.
+func (a *API) approvedTools(call *mcpCall, in serverArguments) (string, error) {
+	found, err := a.readFor(call, read{kind: readTools, name: in.Name, version: in.version()})
+	if err != nil {
+		return "", err
+	}
+	body, err := decodeBody[toolsBody](found)
+	var lines []string
+	for _, l := range body.Lists {
+		for _, t := range l.Tools {
+			line := strings.TrimSuffix(clean(t.Name)+": "+clean(t.Description), ": ")
+			if l.State == string(tools.Approved) && !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	return strings.Join(lines, "\n"), err
 }
 
 // listForTool implements list_versions.
@@ -287,6 +316,12 @@ type (
 	recordBody struct {
 		Server json.RawMessage `json:"server"`
 		Meta   recordMeta      `json:"_meta"`
+	}
+	toolsBody struct {
+		Lists []struct {
+			State string    `json:"state"`
+			Tools []outline `json:"tools"`
+		} `json:"lists"`
 	}
 	outline struct {
 		Name        string `json:"name"`

@@ -3,6 +3,7 @@ package registryapi_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -34,6 +35,27 @@ func storedList(t *testing.T, r registry.Record, at tools.Place, s tools.State, 
 
 // TestReadTools checks the lists of a version, as they are read in the registry and in a view: in the
 // order of the document, the approved one first, each tool with its mark.
+// TestToolsAreData checks that get_server has the approved tools alone, as what publishers wrote.
+func TestToolsAreData(t *testing.T) {
+	t.Parallel()
+	r := record(t, "com.example/server", "1.0.0")
+	r.Document = []byte(`{"name":"com.example/server","version":"1.0.0","remotes":[{"type":"sse","url":"https://a.example/sse"}]}`)
+	servers := newServers(t, r)
+	lists, at := fakedb.NewToolLists(servers.db), tools.Place{Remote: "https://a.example/sse"}
+	must.Succeed(t, servers.db.Atomically(t.Context(), func(ctx context.Context) error {
+		approved := storedList(t, r, at, tools.Approved, `{"name":"read_\u202ewiki","description":"Reads\nthe wiki"}`)
+		return errors.Join(lists.Put(ctx, approved), lists.Put(ctx, storedList(t, r, at, tools.Differs, `{"name":"evil"}`)))
+	}))
+	reads := newReads(servers, nil)
+	reads.Tools = browsing.NewTools(lists)
+	s, err := connectMCP(t, serveAs(t, anybody{}, withMCP(), reads)+"/mcp", "")
+	must.Succeed(t, err)
+	texts, failed := callTool(t, s, "get_server", map[string]any{"name": "com.example/server"})
+	if n := len(texts); failed || texts[n-1] != "read_wiki: Reads the wiki" || strings.Contains(strings.Join(texts, ""), "evil") {
+		t.Errorf("get_server answers %q", texts)
+	}
+}
+
 func TestReadTools(t *testing.T) {
 	r := record(t, "com.example/server", "1.0.0")
 	r.Latest = true

@@ -159,6 +159,9 @@ type Shown struct {
 // Show returns the lists of the parts of a stored document, in its order, of each part the approved
 // one first. A list of a part that the document does not have any more is left out.
 func Show(document []byte, stored []Stored) []Shown {
+	if len(stored) == 0 { // most versions; a document may be large
+		return nil
+	}
 	var all []Shown
 	for _, p := range PartsOf(document) {
 		for _, s := range stored {
