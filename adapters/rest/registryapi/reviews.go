@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -171,7 +170,7 @@ type toolHint struct {
 func newToolList(p *tools.Proposal) toolList {
 	l := toolList{
 		Source: string(p.Source), By: p.By.Key, At: jsonstring.FormatTime(p.At), Mark: string(p.List.Mark),
-		New: slices.Concat([]string{}, p.Added), Changed: slices.Concat([]string{}, p.Changed), Removed: slices.Concat([]string{}, p.Removed),
+		New: append([]string{}, p.Added...), Changed: append([]string{}, p.Changed...), Removed: append([]string{}, p.Removed...),
 		Differences: make([]toolDifference, len(p.Differences)), Hints: make([]toolHint, len(p.Findings)),
 	}
 	if l.Remote = jsonstring.TextOrNull(p.Remote); l.Remote == nil {

@@ -17,6 +17,7 @@ type reviewed struct {
 	ID          string  `json:"id"`
 	Version     string  `json:"version"`
 	State       string  `json:"state"`
+	Kind        string  `json:"kind"`
 	Comment     string  `json:"comment"`
 	SubmittedAt string  `json:"submittedAt"`
 	DecidedAt   *string `json:"decidedAt"`
@@ -78,7 +79,7 @@ func (u *publisherRun) submissions(
 			return nil, err
 		}
 		for _, s := range all {
-			if version == "" || version == s.Version {
+			if s.Kind != string(review.Tools) && (version == "" || version == s.Version) {
 				found = append(found, s.toRecord(name))
 			}
 		}

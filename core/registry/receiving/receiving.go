@@ -116,7 +116,7 @@ type found struct {
 // find returns what a list is of: a part of the document that is listed, or else of the one that waits.
 func (r *Receiver) find(ctx context.Context, s change.Server, sent *Sent) (f found, err error) {
 	release := registry.FindIn(s.Releases, func(x *registry.Release) bool { return x.Version == sent.Version })
-	var missing error = fault.New(fault.NotFound, "the version does not exist")
+	var missing error = fault.New(fault.NotFound, "server version not found")
 	if release != nil {
 		listed, err := r.ports.Reader.Version(ctx, release.Name, sent.Version, true)
 		if err != nil {
