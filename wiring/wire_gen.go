@@ -2064,6 +2064,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Writer:       serverWriter,
 		Reader:       serverReader,
 		Quarantine:   quarantine,
+		ToolLists:    toolLists,
 		Events:       recorder,
 		Recorder:     trail,
 		Clock:        clock,

@@ -77,8 +77,12 @@ func parseRecorded(meta json.RawMessage) (recordsource.Recorded, error) {
 	if err != nil {
 		return recordsource.Recorded{}, err
 	}
+	lists, err := parseTools(byKey[toolsKey])
+	if err != nil {
+		return recordsource.Recorded{}, err
+	}
 	return recordsource.Recorded{
-		Quarantine: quarantine, Status: o.Status, StatusMessage: o.StatusMessage,
+		Tools: lists, Quarantine: quarantine, Status: o.Status, StatusMessage: o.StatusMessage,
 		StatusChangedAt: utcTime(o.StatusChangedAt), PublishedAt: utcTime(o.PublishedAt),
 		UpdatedAt: utcTime(o.UpdatedAt),
 	}, nil

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -16,6 +19,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/tools"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 	"github.com/tollgate-dev/tollgate/test/must"
 )
@@ -151,7 +155,7 @@ func TestRecordedMeta(t *testing.T) {
 		PublishedAt: time.Date(2026, 1, 2, 2, 4, 5, 123456000, time.UTC),
 		UpdatedAt:   time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	}
-	if err != nil || e.Unreadable != nil || e.Recorded != want {
+	if err != nil || e.Unreadable != nil || !reflect.DeepEqual(e.Recorded, want) {
 		t.Errorf("recorded is %+v, %v, want %+v", e.Recorded, errors.Join(err, e.Unreadable), want)
 	}
 }
@@ -213,7 +217,7 @@ func TestWriteExport(t *testing.T) {
 			}, Document: []byte(`{"b":1}`),
 		},
 	} {
-		must.Succeed(t, w.Write(r, registry.Held{}))
+		must.Succeed(t, w.Write(recordsource.Exported{Record: r}))
 	}
 	must.Succeed(t, w.Close())
 	const times = `"statusChangedAt":"2026-01-02T02:04:05.000006Z","publishedAt":"2026-01-02T02:04:05.000006Z","updatedAt":"2026-01-02T02:04:05.000006Z"`
@@ -230,7 +234,7 @@ func TestWriteExport(t *testing.T) {
 	}) {
 		t.Errorf("the written export is read as %q", got)
 	}
-	if err := w.Write(registry.Record{}, registry.Held{}); err == nil {
+	if err := w.Write(recordsource.Exported{}); err == nil {
 		if err = NewWriter(failingWriter{}).Close(); err == nil {
 			t.Error("Close returned no error after a failed write")
 		}
@@ -245,15 +249,17 @@ func TestQuarantineInExport(t *testing.T) {
 	must.Succeed(t, err)
 	var out bytes.Buffer
 	w := NewWriter(&out)
-	err = w.Write(registry.Record{Release: registry.Release{Status: registry.StatusDeleted}, Document: []byte(`{}`)},
-		registry.Held{
+	err = w.Write(recordsource.Exported{
+		Record: registry.Record{Release: registry.Release{Status: registry.StatusDeleted}, Document: []byte(`{}`)},
+		Held: registry.Held{
 			Entries: []registry.Quarantined{
 				{Reason: "all", Since: at}, {Version: version, Reason: "one", Since: at, By: "ada"},
 			},
 			Prior: registry.PriorStatus{
 				Version: version, Status: registry.StatusDeprecated, Message: "use 2", ChangedAt: at,
 			},
-		})
+		},
+	})
 	must.Succeed(t, errors.Join(err, w.Close()))
 	s, err := openText(t, out.String()).Next(t.Context())
 	want := &recordsource.Quarantine{
@@ -304,4 +310,55 @@ func FuzzRecords(f *testing.F) {
 			t.Fatalf("%q has %d records, want %d", text, len(got), len(list))
 		}
 	})
+}
+
+// TestToolsInExport checks that the tool lists of a version are read again from a file, however large the record is
+// with them, and from no other registry.
+func TestToolsInExport(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("x", 60<<10)
+	text := `{"tools":[`
+	for i := range 15 {
+		text += fmt.Sprintf(`{"name":"t%d","description":%q},`, i, large)
+	}
+	list, err := tools.Parse([]byte(text + `{"name":"last"}]}`))
+	must.Succeed(t, err)
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	stored := tools.Stored{Source: tools.Asked, State: tools.Approved, At: at, By: tools.Sender{Key: "tools"}, List: list}
+	one := recordsource.Exported{Record: registry.Record{Document: []byte(`{"a":"` + strings.Repeat("y", 500<<10) + `"}`)}, Tools: []tools.Shown{
+		{Place: tools.Place{Remote: "https://a.example"}, Stored: stored}, {Place: tools.Place{Package: 1}, Stored: stored},
+	}}
+	var out bytes.Buffer
+	w := NewWriter(&out)
+	must.Succeed(t, w.Write(one))
+	must.Succeed(t, w.Close())
+	e, err := openText(t, out.String()).Next(t.Context())
+	if err != nil || e.Unreadable != nil || len(e.Recorded.Tools) != 2 {
+		t.Fatalf("read %d lists, %v, %v", len(e.Recorded.Tools), err, e.Unreadable)
+	}
+	want := recordsource.ToolList{
+		Remote: "https://a.example", Source: "asked", State: "approved", At: at, By: "tools", Content: list.Canonical(),
+	}
+	if got := e.Recorded.Tools[0]; !reflect.DeepEqual(got, want) || e.Recorded.Tools[1].Package != 1 {
+		t.Errorf("the list is %+v", got)
+	}
+	e, err = openText(t, `{"servers":[{"server":{"a":"`+strings.Repeat("y", maxRecord)+`"}}]}`).Next(t.Context())
+	if err != nil || !errors.Is(e.Unreadable, errTooLarge) {
+		t.Errorf("a large document: %v, %v", err, e.Unreadable)
+	}
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"servers":[{"server":{},"_meta":{"dev.tollgate/tools":[{"remote":"https://a.example","state":"approved","source":"asked","list":{}}]}}]}`)
+	}))
+	defer other.Close()
+	s, err := Open(other.URL, nil)
+	must.Succeed(t, err)
+	if e, err = s.Next(t.Context()); err != nil || e.Unreadable != nil || len(e.Recorded.Tools) > 0 {
+		t.Errorf("of another registry: %+v, %v", e, err)
+	}
+	for _, bad := range []string{`{}`, `[{"package":"x"}]`} {
+		text := `{"servers":[{"server":{},"_meta":{"dev.tollgate/tools":` + bad + `}}]}`
+		if e, err := openText(t, text).Next(t.Context()); err != nil || e.Unreadable == nil {
+			t.Errorf("%s is read as %+v, %v", bad, e, err)
+		}
+	}
 }

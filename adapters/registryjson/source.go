@@ -140,7 +140,14 @@ func (s *Source) Next(ctx context.Context) (recordsource.Entry, error) {
 		case err != nil:
 			return s.endBrokenPart(err)
 		default:
-			return newEntry(s.recordOrigin(), raw), nil
+			e := newEntry(s.recordOrigin(), raw)
+			if !s.skipsBroken { // what another registry has approved is not approved here
+				e.Recorded.Tools = nil
+			}
+			if len(e.Document) > maxRecord {
+				e.Unreadable = errTooLarge
+			}
+			return e, nil
 		}
 	}
 }
@@ -155,6 +162,9 @@ func (s *Source) openNextPart(ctx context.Context) error {
 	}
 	s.open.body = body
 	s.open.records = newRecordReader(countingReader{body, &s.read})
+	if s.skipsBroken {
+		s.open.records.in.most = maxExported
+	}
 	return nil
 }
 

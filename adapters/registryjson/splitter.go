@@ -8,11 +8,15 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/files"
+	"github.com/tollgate-dev/tollgate/core/registry/tools"
 )
 
 // maxRecord is the maximum size of one record in bytes. It equals the limit for a request to the
 // API (contract O-11).
 const maxRecord = 1 << 20
+
+// maxExported is that of a record in a file, which may have the tool lists of a version.
+const maxExported = maxRecord + tools.MaxStored + 64<<10
 
 var (
 	errTooLarge  = fmt.Errorf("the record is larger than %d bytes", maxRecord)
@@ -23,12 +27,13 @@ var (
 // values; the splitter holds one of them in memory. It does not check that the values are valid
 // JSON; the code that decodes them does.
 type splitter struct {
-	in *bufio.Reader
+	in   *bufio.Reader
+	most int // bytes of a record
 }
 
 // newSplitter returns a splitter of the text that r returns.
 func newSplitter(r io.Reader) *splitter {
-	return &splitter{bufio.NewReaderSize(r, 64<<10)}
+	return &splitter{bufio.NewReaderSize(r, 64<<10), maxRecord}
 }
 
 // skipByteOrderMark skips the byte order mark at the start of the text.
@@ -68,7 +73,7 @@ func (s *splitter) expectByte(wanted byte) error {
 }
 
 // appendValue appends the next value to text. It skips a value that would make text larger than
-// maxRecord, and returns errTooLarge.
+// most, and returns errTooLarge.
 func (s *splitter) appendValue(text []byte) ([]byte, error) {
 	first, err := s.peekByte()
 	if err != nil {
@@ -95,7 +100,7 @@ func (s *splitter) appendValue(text []byte) ([]byte, error) {
 			ended = true
 			continue
 		}
-		if tooLarge = tooLarge || len(text) >= maxRecord; !tooLarge {
+		if tooLarge = tooLarge || len(text) >= s.most; !tooLarge {
 			text = append(text, b)
 		}
 		ended = !isLiteral && n.add(b)

@@ -12,6 +12,8 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/internal/files"
 	"github.com/tollgate-dev/tollgate/adapters/internal/jsonstring"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/tools"
+	"github.com/tollgate-dev/tollgate/ports/recordsource"
 )
 
 // Writer writes an export: {"servers": [...]}, with one record on each line. Equal records result
@@ -24,9 +26,9 @@ type Writer struct {
 // NewWriter returns a Writer. The export is complete only after Close.
 func NewWriter(w io.Writer) *Writer { return &Writer{out: bufio.NewWriterSize(w, 64<<10)} }
 
-// Write appends a record, and the quarantine of its version.
-func (w *Writer) Write(r registry.Record, held registry.Held) error {
-	line, err := appendRecord(nil, r, held)
+// Write appends a record, with the quarantine and the tool lists of its version.
+func (w *Writer) Write(v recordsource.Exported) error {
+	line, err := appendRecord(nil, v)
 	if err != nil {
 		return err
 	}
@@ -104,7 +106,8 @@ type exportedEntry struct {
 }
 
 // appendRecord appends a record. It copies the stored document unchanged.
-func appendRecord(b []byte, r registry.Record, held registry.Held) ([]byte, error) {
+func appendRecord(b []byte, v recordsource.Exported) ([]byte, error) {
+	r, held := v.Record, v.Held
 	values := map[string]any{officialKey: exportedMeta{
 		Status: string(r.Status), StatusMessage: r.StatusMessage,
 		StatusChangedAt: jsonstring.FormatTime(r.StatusChangedAt), PublishedAt: jsonstring.FormatTime(r.PublishedAt),
@@ -113,6 +116,9 @@ func appendRecord(b []byte, r registry.Record, held registry.Held) ([]byte, erro
 	}}
 	if len(held.Entries) > 0 {
 		values[quarantineKey] = newExportedQuarantine(held)
+	}
+	if len(v.Tools) > 0 {
+		values[toolsKey] = newExportedTools(v.Tools)
 	}
 	var meta bytes.Buffer
 	e := json.NewEncoder(&meta)
@@ -137,4 +143,44 @@ func newExportedQuarantine(held registry.Held) exportedQuarantine {
 		})
 	}
 	return q
+}
+
+// toolsKey is the key in _meta under which an export has the tool lists of a version.
+const toolsKey = "dev.tollgate/tools"
+
+// exportedTools is a tool list: its content is canonical JSON.
+type exportedTools struct {
+	Remote  string          `json:"remote,omitempty"`
+	Package int             `json:"package,omitempty"`
+	Source  string          `json:"source"`
+	State   string          `json:"state"`
+	At      time.Time       `json:"at"`
+	By      string          `json:"by"`
+	Content json.RawMessage `json:"list"`
+}
+
+func newExportedTools(lists []tools.Shown) (all []exportedTools) {
+	for _, l := range lists {
+		all = append(all, exportedTools{
+			l.Remote, l.Package, string(l.Source), string(l.State), l.At.UTC(), l.By.Key, l.List.Canonical(),
+		})
+	}
+	return all
+}
+
+// parseTools returns the tool lists in a record's _meta.
+func parseTools(raw json.RawMessage) (all []recordsource.ToolList, err error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	var lists []exportedTools
+	if err := json.Unmarshal(raw, &lists); err != nil {
+		return nil, fmt.Errorf("_meta of the record has invalid tool lists: %w", err)
+	}
+	for _, l := range lists {
+		all = append(all, recordsource.ToolList{
+			Remote: l.Remote, Package: l.Package, Source: l.Source, State: l.State, By: l.By, At: l.At, Content: l.Content,
+		})
+	}
+	return all, nil
 }

@@ -7,7 +7,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
+	"github.com/tollgate-dev/tollgate/core/registry/tools"
 )
 
 // Entry is one record of a source, not checked against any rule.
@@ -37,6 +39,23 @@ type Recorded struct {
 	UpdatedAt       time.Time
 	// Quarantine is set if the version was in quarantine there; only exports say so.
 	Quarantine *Quarantine
+	Tools      []ToolList // only exports in files have them
+}
+
+// Exported is a version in an export.
+type Exported struct {
+	registry.Record
+
+	Held  registry.Held
+	Tools []tools.Shown // its tool lists, in the order of its document
+}
+
+// ToolList is a tool list of a version. Its fields are not checked.
+type ToolList struct {
+	Remote, Source, State, By string
+	Package                   int
+	At                        time.Time
+	Content                   []byte
 }
 
 // Quarantine is the quarantine of a version.

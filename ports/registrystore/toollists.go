@@ -18,6 +18,8 @@ const MaxWords = 2000
 type ToolLists interface {
 	// OfVersion returns the lists of a version, ordered by part and source, the approved one first.
 	OfVersion(ctx context.Context, name registry.Name, version registry.Version) ([]tools.Stored, error)
+	// Servers returns the names of the servers that have lists, in order.
+	Servers(ctx context.Context) ([]registry.Name, error)
 	// OfReview returns the lists that wait with a review, ordered by part and source.
 	OfReview(ctx context.Context, id registry.ReviewID) ([]tools.Stored, error)
 	// Named returns which of some words, at most MaxWords, are names of servers, other than one, whose latest

@@ -39,6 +39,17 @@ func (s *ToolLists) OfVersion(ctx context.Context, name registry.Name, version r
 	}, byPart)
 }
 
+// Servers implements [registrystore.ToolLists].
+func (s *ToolLists) Servers(ctx context.Context) ([]registry.Name, error) {
+	all, err := s.list(ctx, func(l tools.Stored) bool { return l.Review == "" && s.db.versions.has(versionKey{l.Name, l.Version}) },
+		func(a, b tools.Stored) int { return strings.Compare(a.Name.String(), b.Name.String()) })
+	names := make([]registry.Name, len(all))
+	for i, l := range all {
+		names[i] = l.Name
+	}
+	return slices.Compact(names), err
+}
+
 // OfReview implements [registrystore.ToolLists].
 func (s *ToolLists) OfReview(ctx context.Context, id registry.ReviewID) ([]tools.Stored, error) {
 	return s.list(ctx, func(l tools.Stored) bool { return l.Review == id && id != "" }, byPart)

@@ -37,6 +37,17 @@ func (s *toolListStore) OfVersion(
 		name.String(), version.String())
 }
 
+func (s *toolListStore) Servers(ctx context.Context) ([]registry.Name, error) {
+	q := database.Query{Text: "SELECT DISTINCT name FROM tool_lists ORDER BY name", Fixed: true}
+	return database.CollectAll(ctx, s.db, q, func(row *sql.Rows) (name registry.Name, err error) {
+		var text string
+		if err = row.Scan(&text); err == nil {
+			name, err = registry.ParseName(text)
+		}
+		return name, err
+	})
+}
+
 func (s *toolListStore) OfReview(ctx context.Context, id registry.ReviewID) ([]tools.Stored, error) {
 	return s.read(ctx, `review, (SELECT r.name FROM reviews AS r WHERE r.id = review), (SELECT r.version FROM reviews AS r WHERE r.id = review),
 		'pending' FROM review_tool_lists WHERE review = ? ORDER BY part, source`, string(id))

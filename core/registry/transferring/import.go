@@ -5,10 +5,12 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/tools"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 )
 
@@ -71,6 +73,7 @@ type candidate struct {
 	document registry.Document
 	release  registry.Release
 	held     registry.Held
+	lists    []tools.Stored
 }
 
 // readAll imports all entries of the source.
@@ -159,7 +162,35 @@ func (r *importRun) readEntry(e recordsource.Entry) (candidate, Outcome) {
 		refused.Reason = Reason(err)
 		return candidate{}, refused
 	}
-	return candidate{e.Origin, parsed.Document, parsed.Release, held}, Outcome{}
+	lists, err := listsOf(parsed, e.Recorded.Tools)
+	if err != nil {
+		refused.Reason = Reason(err)
+		return candidate{}, refused
+	}
+	return candidate{e.Origin, parsed.Document, parsed.Release, held, lists}, Outcome{}
+}
+
+// listsOf returns the approved tool lists of a version. One of a part that the document does not have is left
+// out; those that wait are sent or asked for again.
+func listsOf(p Parsed, recorded []recordsource.ToolList) (all []tools.Stored, err error) {
+	for _, r := range recorded {
+		part, err := tools.FindPart(p.Document.Bytes(), tools.Place{Remote: r.Remote, Package: r.Package})
+		if err != nil || r.State != string(tools.Approved) {
+			continue
+		}
+		l := tools.Stored{
+			Name: p.Release.Name, Version: p.Release.Version, Part: part.Key, State: tools.Approved, At: r.At.Truncate(time.Microsecond),
+			By: tools.Sender{Key: r.By},
+		}
+		if l.Source, err = tools.ParseSource(r.Source); err == nil {
+			l.List, err = tools.Parse(r.Content)
+		}
+		if err != nil {
+			return nil, fault.Newf(fault.Invalid, "the tool list of %s: %s", part, fault.PublicMessage(err))
+		}
+		all = append(all, l)
+	}
+	return all, nil
 }
 
 // Reason returns the message of an error for an operator, also that of an error without a kind.

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
+	"github.com/tollgate-dev/tollgate/core/registry/tools"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
@@ -163,6 +164,7 @@ type storing struct {
 	changes   []registrystore.Change
 	published []registry.Record
 	audit     []audit.Change
+	lists     []tools.Stored
 }
 
 // addServer locks the server of records and adds the new ones.
@@ -216,6 +218,7 @@ func (s *storing) addNew(l *registry.Lineage, fresh []candidate) {
 			continue
 		}
 		s.outcomes = append(s.outcomes, c.newOutcome(Taken, ""))
+		s.lists = append(s.lists, c.lists...)
 		s.audit = append(s.audit, s.run.Part(registry.NewOperatorChange("import",
 			registry.VersionDetails(c.release.Name.String(), c.release.Version.String()))))
 	}
@@ -241,6 +244,11 @@ func (s *storing) save(ctx context.Context) error {
 	}
 	if err := s.ports.Writer.Save(ctx, s.changes); err != nil {
 		return err
+	}
+	for _, l := range s.lists {
+		if err := s.ports.ToolLists.Put(ctx, l); err != nil {
+			return err
+		}
 	}
 	if err := s.ports.Events.RecordVersions(ctx, event.Published, s.published...); err != nil {
 		return err

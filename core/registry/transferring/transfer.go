@@ -6,13 +6,17 @@ package transferring
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/announce"
 	"github.com/tollgate-dev/tollgate/core/registry/history"
+	"github.com/tollgate-dev/tollgate/core/registry/tools"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/recordsource"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
@@ -23,6 +27,7 @@ type Ports struct {
 	Writer       registrystore.ServerWriter
 	Reader       registrystore.ServerReader
 	Quarantine   registrystore.Quarantine
+	ToolLists    registrystore.ToolLists
 	Events       *announce.Recorder
 	Recorder     authority.Recorder
 	Clock        clock.Clock
@@ -83,19 +88,31 @@ func (c *Counts) addOutcome(o Outcome) {
 	}
 }
 
-// Export calls write with every version of every server, including deleted ones, and its
-// quarantine, ordered by name, then version, both bytewise. It returns the number of versions. Each
+// Export calls write with every version of every server, including deleted ones, with its
+// quarantine and its tool lists, ordered by name, then version, both bytewise. It returns the number of versions. Each
 // page of records is read separately, so that versions published meanwhile may be missing. An error
 // of write ends the export and is returned.
-func (m *Mover) Export(ctx context.Context, write func(registry.Record, registry.Held) error) (int, error) {
+func (m *Mover) Export(ctx context.Context, write func(recordsource.Exported) error) (int, error) {
 	n := 0
 	server := heldServer{mover: m}
-	err := history.EachVersion(ctx, m.ports.Reader, func(r registry.Record) error {
+	listed, err := m.ports.ToolLists.Servers(ctx)
+	if err != nil {
+		return 0, err
+	}
+	err = history.EachVersion(ctx, m.ports.Reader, func(r registry.Record) error {
 		held, err := server.find(ctx, r.Release)
 		if err != nil {
 			return err
 		}
-		if err := write(r, held); err != nil {
+		one := recordsource.Exported{Record: r, Held: held}
+		if _, found := slices.BinarySearchFunc(listed, r.Name, compareNames); found {
+			stored, err := m.ports.ToolLists.OfVersion(ctx, r.Name, r.Version)
+			if err != nil {
+				return err
+			}
+			one.Tools = tools.Show(r.Document, stored)
+		}
+		if err := write(one); err != nil {
 			return err
 		}
 		n++
@@ -103,6 +120,8 @@ func (m *Mover) Export(ctx context.Context, write func(registry.Record, registry
 	})
 	return n, err
 }
+
+func compareNames(a, b registry.Name) int { return strings.Compare(a.String(), b.String()) }
 
 // heldServer is what of one server is in quarantine. It is read for deleted versions only: what is
 // in quarantine is deleted.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/announce"
 	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
+	"github.com/tollgate-dev/tollgate/core/registry/tools"
 	"github.com/tollgate-dev/tollgate/core/registry/transferring"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
@@ -38,6 +40,7 @@ type fixture struct {
 	quarantine *fakedb.Quarantine
 	runner     *runner
 	trail      *fakeRecorder
+	lists      *fakedb.ToolLists
 }
 
 // fakeRecorder keeps what was recorded in the audit log, also by a transaction that fails.
@@ -67,11 +70,11 @@ func newFixture() *fixture {
 func newFixtureWith(wrap func(registrystore.ServerWriter) registrystore.ServerWriter) *fixture {
 	db := fakedb.New()
 	w := &fixture{servers: fakedb.NewServers(db, true), runner: &runner{db: db}, trail: &fakeRecorder{}}
-	w.quarantine = fakedb.NewQuarantine(db)
+	w.quarantine, w.lists = fakedb.NewQuarantine(db), fakedb.NewToolLists(db)
 	w.Mover = transferring.New(transferring.Ports{
 		Transactions: w.runner, Writer: wrap(w.servers), Reader: w.servers, Quarantine: w.quarantine, Recorder: w.trail,
 		Clock:  clocktest.NewManual(now),
-		Events: newEvents(db),
+		Events: newEvents(db), ToolLists: w.lists,
 	})
 	return w
 }
@@ -154,8 +157,8 @@ func (w *fixture) runImport(t *testing.T, lenient bool, entries ...recordsource.
 func (w *fixture) exportAll(t *testing.T) []registry.Record {
 	t.Helper()
 	var all []registry.Record
-	n, err := w.Export(t.Context(), func(r registry.Record, _ registry.Held) error {
-		all = append(all, r)
+	n, err := w.Export(t.Context(), func(r recordsource.Exported) error {
+		all = append(all, r.Record)
 		return nil
 	})
 	if err != nil || n != len(all) {
@@ -403,7 +406,7 @@ func TestExportIsOrdered(t *testing.T) {
 	requireEqual(t, again.exportAll(t), all)
 
 	full := errors.New("disk full")
-	if n, err := w.Export(t.Context(), func(registry.Record, registry.Held) error {
+	if n, err := w.Export(t.Context(), func(recordsource.Exported) error {
 		return full
 	}); !errors.Is(err, full) || n != 0 {
 		t.Errorf("Export = %d, %v, want the writer's error", n, err)
@@ -587,7 +590,8 @@ func (w *fixture) hide(t *testing.T, server, version, reason string) {
 // exportEntries returns what an import of the export reads.
 func (w *fixture) exportEntries(t *testing.T) (all []recordsource.Entry) {
 	t.Helper()
-	_, err := w.Export(t.Context(), func(r registry.Record, held registry.Held) error {
+	_, err := w.Export(t.Context(), func(r recordsource.Exported) error {
+		held := r.Held
 		e := plainEntry(string(r.Document))
 		e.Recorded = recordsource.Recorded{
 			Status: string(r.Status), StatusMessage: r.StatusMessage, StatusChangedAt: r.StatusChangedAt,
@@ -606,9 +610,52 @@ func (w *fixture) exportEntries(t *testing.T) (all []recordsource.Entry) {
 			}
 			e.Recorded.Quarantine = q
 		}
+		for _, l := range r.Tools {
+			e.Recorded.Tools = append(e.Recorded.Tools, recordsource.ToolList{
+				Remote: l.Remote, Package: l.Package, Source: string(l.Source), State: string(l.State), By: l.By.Key, At: l.At,
+				Content: l.List.Canonical(),
+			})
+		}
 		all = append(all, e)
 		return nil
 	})
 	must.Succeed(t, err)
 	return all
+}
+
+// TestToolListsMove checks that approved tool lists are exported and imported with their version, and that others are
+// exported only. A list that is none refuses its version.
+func TestToolListsMove(t *testing.T) {
+	t.Parallel()
+	w := newFixture()
+	text := `{"name":"com.example/a","description":"d","version":"1.0.0","remotes":[{"type":"sse","url":"https://a.example/sse"}]}`
+	w.runImport(t, false, plainEntry(text), plainEntry(document("com.example/b", "1.0.0")))
+	name, err := registry.ParseName("com.example/a")
+	must.Succeed(t, err)
+	version, err := registry.ParseVersion("1.0.0")
+	must.Succeed(t, err)
+	for state, tool := range map[tools.State]string{tools.Approved: "a", tools.Differs: "b"} {
+		list, err := tools.Parse([]byte(`{"tools":[{"name":"` + tool + `"}]}`))
+		must.Succeed(t, err)
+		must.Succeed(t, w.lists.Put(t.Context(), tools.Stored{
+			Name: name, Version: version, Part: tools.PartsOf([]byte(text))[0].Key, Source: tools.Recorded, State: state, At: now,
+			By: tools.Sender{Key: "ada"}, List: list,
+		}))
+	}
+	entries := w.exportEntries(t)
+	if len(entries[0].Recorded.Tools) != 2 || len(entries[1].Recorded.Tools) > 0 {
+		t.Fatalf("the export has %+v", entries)
+	}
+	again := newFixture()
+	again.runImport(t, false, entries...)
+	want, err := w.lists.OfVersion(t.Context(), name, version)
+	must.Succeed(t, err)
+	if got, err := again.lists.OfVersion(t.Context(), name, version); err != nil || !reflect.DeepEqual(got, want[:1]) {
+		t.Errorf("imported are %+v, %v, want %+v", got, err, want[:1])
+	}
+	entries[0].Recorded.Tools[0].Content = []byte(`{"tools":[{"name":"a"},{"name":"a"}]}`)
+	counts, outcomes := newFixture().runImport(t, false, entries[0])
+	if counts.Refused != 1 || !strings.Contains(outcomes[0], "the tool list of https://a.example/sse") {
+		t.Errorf("a broken list: %+v, %+v", counts, outcomes)
+	}
 }

@@ -126,6 +126,9 @@ func keepsLists(t *testing.T, s ToolListStores) {
 	late.At = l.At.Add(999 * time.Nanosecond).In(time.FixedZone("east", 3600))
 	s.put(t, late)
 	s.require(t, l)
+	if got, err := s.Lists.Servers(t.Context()); err != nil || len(got) != 1 || got[0] != l.Name {
+		t.Errorf("Servers = %v, %v", got, err)
+	}
 	other, err := s.Lists.OfVersion(t.Context(), name(t, ofLists), version(t, "1.0.1"))
 	if err != nil || len(other) > 0 {
 		t.Errorf("another version has %+v, %v", other, err)
