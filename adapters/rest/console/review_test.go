@@ -224,16 +224,21 @@ func TestQuarantineOfOneVersion(t *testing.T) {
 	anybody.Open("/console/?status=deleted", http.StatusOK).WantText("com.example/weather Quarantined")
 }
 
-// TestSelectedReviews approves and rejects several documents at once, each as if it were alone.
+// TestSelectedReviews approves and rejects several documents at once, each as if it were alone. Only what is harmless
+// is approved so: texts, and versions of packages.
 func TestSelectedReviews(t *testing.T) {
 	e, s := start(t, "REGISTRY_REVIEW=on")
 	ada := e.NewWriter(t, s, "ada@example.com", "publish com.example/*")
 	bea := e.NewWriter(t, s, "bea@example.com", "publish com.example/*", "review *")
-	for name, p := range map[string]*fixture.Person{"a": ada, "b": ada, "own": bea} {
+	publishVersion(t, s, ada, "com.example/b", "1.0.0")
+	e.RunCommand(t, "", "review", "approve", "--all-pending")
+	publishVersion(t, s, ada, "com.example/b", "1.1.0")
+	for name, p := range map[string]*fixture.Person{"a": ada, "c": ada, "own": bea} {
 		publishVersion(t, s, p, "com.example/"+name, "1.0.0")
 	}
 	b := openVerified(t, e, s, bea)
-	b.Open("/console/reviews", http.StatusOK)
+	b.Open("/console/reviews", http.StatusOK).WantText("com.example/c 1.0.0 New server New host https://com.example.c",
+		"com.example/b 1.1.0 New version Changed property version")
 	ids := map[string]string{}
 	for _, n := range webtest.All(b.Page.Root, func(n *html.Node) bool { return webtest.Attribute(n, "name") == "ids" }) {
 		ids[strings.Fields(webtest.Attribute(n, "aria-label"))[1]] = webtest.Attribute(n, "value")
@@ -247,6 +252,7 @@ func TestSelectedReviews(t *testing.T) {
 		{"approve", "", nil, http.StatusUnprocessableEntity, "Select 1 to 100 reviews."},
 		{"reject", "", []string{"a"}, http.StatusUnprocessableEntity, "Comment is required"},
 		{"reject", "Not ours.", []string{"a"}, http.StatusOK, "Rejected. The submitters are told why."},
+		{"approve", "", []string{"c"}, http.StatusUnprocessableEntity, "new host is not approved together with others"},
 		{"approve", "", []string{"b", "own"}, http.StatusUnprocessableEntity, "1 of 2 were refused"}, // not the own one
 	} {
 		form := url.Values{"decision": {c.decision}, "comment": {c.comment}}
@@ -255,9 +261,46 @@ func TestSelectedReviews(t *testing.T) {
 		}
 		b.Submit("/console/reviews", c.status, form).WantText(c.text)
 	}
-	for name, want := range map[string]int{"a": http.StatusNotFound, "b": http.StatusOK, "own": http.StatusNotFound} {
-		wantVersion(t, s, "com.example/"+name, "1.0.0", want)
+	b.WantText("The others are decided: com.example/b 1.1.0")
+	for name, want := range map[string]int{
+		"a/1.0.0": http.StatusNotFound, "b/1.1.0": http.StatusOK, "c/1.0.0": http.StatusNotFound, "own/1.0.0": http.StatusNotFound,
+	} {
+		name, version, _ := strings.Cut(name, "/")
+		wantVersion(t, s, "com.example/"+name, version, want)
 	}
 	form := url.Values{"decision": {"approve"}, "ids": {ids["com.example/own"]}}
 	b.Send(webtest.FromElsewhere(b.Form("/console/reviews", form)), http.StatusForbidden)
+}
+
+// TestReviewsFollow checks that after a decision the next review follows, the dangerous first, until none waits; and
+// that a document that comes again shows the rejection before it, and what differs since.
+func TestReviewsFollow(t *testing.T) {
+	e, s := start(t, "REGISTRY_REVIEW=on")
+	ada := e.NewWriter(t, s, "ada@example.com", "publish com.example/*")
+	publishVersion(t, s, ada, "com.example/text", "1.0.0")
+	e.RunCommand(t, "", "review", "approve", "--all-pending")
+	publishVersion(t, s, ada, "com.example/text", "1.1.0") // the oldest, and harmless
+	for _, name := range []string{"com.example/one", "com.example/two"} {
+		publishVersion(t, s, ada, name, "1.0.0")
+	}
+	b := newVerified(t, e, s, "bea@example.com", "review *")
+	b.Open("/console/reviews", http.StatusOK)
+	b.Follow("com.example/one", http.StatusOK).WantText("3 waiting")
+	b.Press("Reject", http.StatusOK, "comment", "Which host is that?")
+	b.WantText("Rejected. The submitter is told why. com.example/one 1.0.0", "com.example/two 1.0.0 Pending", "2 waiting")
+	b.Press("Approve", http.StatusOK).WantText("Approved. The document is listed now. com.example/two 1.0.0", "com.example/text 1.1.0 Pending")
+	b.Press("Approve", http.StatusOK).WantText("com.example/text 1.1.0 Approved")
+	b.Open("/console/reviews?done=approved&of="+strings.TrimPrefix(b.Page.URL.Path, "/console/reviews/")+",none", http.StatusOK)
+	b.WantText("The documents are listed now. com.example/text 1.1.0", "Nothing waits for you.")
+	b.Open("/console/reviews?state=rejected", http.StatusOK)
+	rejected := b.Follow("com.example/one", http.StatusOK).Page.URL.Path
+	b.Open("/console/reviews?done=approved&of="+strings.TrimPrefix(rejected, "/console/reviews/"), http.StatusOK)
+	b.WantNoText("com.example/one") // an address cannot say what was not decided
+
+	d := fixture.NewServerDocument("com.example/one", "1.0.0")
+	d["description"] = "Says which host it is"
+	ada.PostJSON(t, s, "/v0.1/publish", d).WantStatus(t, http.StatusOK)
+	b.Open("/console/reviews", http.StatusOK)
+	b.Follow("com.example/one", http.StatusOK)
+	b.WantText("What came before", "by bea@example.com: “Which host is that?”", "Since then:", "Changed property description")
 }

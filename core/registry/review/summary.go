@@ -43,6 +43,18 @@ type Point struct {
 	Before, After string // the value, as far as it is one short text
 }
 
+// IsDangerous reports whether a point is about where data goes, which code runs and with what.
+func (p Point) IsDangerous() bool { return p.Topic <= TopicSecret && !p.Removed && !p.isVersion() }
+
+// isVersion reports whether only the version of a package changed.
+func (p Point) isVersion() bool {
+	return p.Topic == TopicPackage && !p.Added && p.Name != "" && p.Before != "" && p.After != ""
+}
+
+// IsHarmless reports whether a point is about a text, or about the version of a package, so that it may be approved
+// together with others.
+func (p Point) IsHarmless() bool { return p.Topic == TopicProperty || p.isVersion() }
+
 // Words returns what happens to what: "New host".
 func (p Point) Words() string {
 	switch {

@@ -2,6 +2,7 @@ package reviewing
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -47,7 +48,7 @@ func (s *Service) commit(
 			return change.Decision{}, err
 		}
 		var served *registry.Release
-		store, err := s.decision(ctx, l, r, d, &served)
+		store, err := s.decision(ctx, l, r, decided.Replaced, d, &served)
 		return change.Decision{Act: act, Store: func(ctx context.Context) error {
 			if err := store(ctx); err != nil {
 				return err
@@ -63,7 +64,7 @@ func (s *Service) commit(
 
 // decision returns how a decision is stored. After that, served is the release of an approved document.
 func (s *Service) decision(
-	ctx context.Context, l change.Server, r review.Review, d review.Decision, served **registry.Release,
+	ctx context.Context, l change.Server, r review.Review, replaced []byte, d review.Decision, served **registry.Release,
 ) (func(ctx context.Context) error, error) {
 	switch {
 	case r.Kind == review.Tools:
@@ -72,12 +73,30 @@ func (s *Service) decision(
 		return func(context.Context) error { return nil }, nil
 	}
 	waiting, err := s.checkLists(ctx, r, d)
+	if err == nil && d.Unread {
+		err = checkHarmless(r.Document, replaced)
+	}
 	return func(ctx context.Context) (err error) {
 		if *served, err = s.serve(ctx, l.Lineage, r, d); err != nil {
 			return err
 		}
 		return s.approveLists(ctx, waiting)
 	}, err
+}
+
+// checkHarmless returns fault.Conflict unless all that a document changes is harmless: only that is approved together
+// with others.
+func checkHarmless(document, replaced []byte) error {
+	points, err := review.Summarize(replaced, document)
+	if err != nil {
+		return err
+	}
+	for _, p := range points {
+		if !p.IsHarmless() {
+			return fault.Newf(fault.Conflict, "%s is not approved together with others: open the review and read it", strings.ToLower(p.Words()))
+		}
+	}
+	return nil
 }
 
 // recordEvents records the events of a decision (contract C-50). served is the release of the

@@ -101,22 +101,46 @@ func (s *Service) HistoryOf(ctx context.Context, r review.Review) (map[review.St
 	return s.ports.Backlog.Count(ctx, registrystore.ReviewQuery{By: r.Submitter.Key})
 }
 
-// Get returns a review. It returns fault.Forbidden below UNVERIFIED, fault.NotFound if there is
+// pastAtMost is how many decisions Before looks at.
+const pastAtMost = 20
+
+// Before returns the last rejection of another document of the version of a review, which the caller has read; the
+// zero value without one.
+func (s *Service) Before(ctx context.Context, r review.Review) (review.Review, error) {
+	past, err := s.ports.Reviews.List(ctx, registrystore.ReviewQuery{
+		Name: r.Name, State: review.Rejected, Newest: true, Limit: pastAtMost, Bytes: pageBytes,
+	})
+	for _, before := range past.Reviews {
+		if before.Version == r.Version && before.ID != r.ID && before.Part == r.Part && before.Source == r.Source &&
+			before.SubmittedAt.Before(r.SubmittedAt) {
+			return before, nil
+		}
+	}
+	return review.Review{}, err
+}
+
+// Find returns a review. It returns fault.Forbidden below UNVERIFIED, fault.NotFound if there is
 // none, and fault.Forbidden if a person may not review its server and has not submitted it, also
 // not through an own policy.
-func (s *Service) Get(ctx context.Context, who authority.Caller, id registry.ReviewID) (review.Shown, error) {
+func (s *Service) Find(ctx context.Context, who authority.Caller, id registry.ReviewID) (review.Review, error) {
 	holder, err := who.RequireReader()
 	if err != nil {
-		return review.Shown{}, err
+		return review.Review{}, err
 	}
 	found, err := s.find(ctx, id)
+	if err == nil && !who.IsOperator() && !found.IsOwn(holder) {
+		err = s.requireGrant(ctx, holder, found.Name)
+	}
 	if err != nil {
-		return review.Shown{}, err
+		return review.Review{}, err
 	}
-	if who.IsOperator() || found.IsOwn(holder) {
-		return s.show(ctx, found)
-	}
-	if err := s.requireGrant(ctx, holder, found.Name); err != nil {
+	return found, nil
+}
+
+// Get returns a review with what it is compared with. Its errors are those of Find.
+func (s *Service) Get(ctx context.Context, who authority.Caller, id registry.ReviewID) (review.Shown, error) {
+	found, err := s.Find(ctx, who, id)
+	if err != nil {
 		return review.Shown{}, err
 	}
 	return s.show(ctx, found)
@@ -136,7 +160,8 @@ func (s *Service) Approve(
 }
 
 // ApproveUnread approves a pending review as one of many, as Approve does. It returns fault.Conflict for one with
-// tools, which are approved by those alone who have read them (contract W-4).
+// tools (contract W-4), and for a document that changes more than texts and versions of packages: these are approved
+// by those alone who have read them.
 func (s *Service) ApproveUnread(
 	ctx context.Context, who authority.Caller, id registry.ReviewID, comment string,
 ) (review.Shown, error) {

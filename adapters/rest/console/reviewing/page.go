@@ -1,6 +1,8 @@
 package reviewing
 
 import (
+	"slices"
+
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/catalogue"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -31,6 +33,13 @@ type reviewView struct {
 	Action      string
 	Open        bool // it waits for a decision
 	Own         bool // the person has submitted it
+	Danger      bool // a point of its summary is dangerous
+	Waiting     int  // reviews that wait for the person
+	Previous    string
+	Next        string        // the addresses of the reviews before and after it; empty without them
+	Past        review.Review // the last rejection of the version; the zero value without one
+	PastDecider string
+	Since       []review.Point // what differs from what was rejected
 	Comment     string
 }
 
@@ -64,8 +73,11 @@ func (p *Pages) show(v *site.Visit, problems site.Problems) error {
 	if err := p.addPeople(v, &view); err != nil {
 		return err
 	}
+	if err := p.addPlace(v, who, &view); err != nil {
+		return err
+	}
 	title := "Review of " + shown.Name.String() + " " + shown.Version.String()
-	return v.Render(reviewPage, site.Head{Title: title, Notice: notices[v.Text("done")], Problems: problems}, view)
+	return v.Render(reviewPage, site.Head{Title: title, Notice: p.notice(v, who), Problems: problems}, view)
 }
 
 // addPeople adds who has submitted and decided, and what the submitter has submitted before.
@@ -126,6 +138,7 @@ func (view *reviewView) addSummary() error {
 	}
 	view.Points = points[:min(len(points), maxPoints)]
 	view.MorePoints = len(points) - len(view.Points)
+	view.Danger = slices.ContainsFunc(points, review.Point.IsDangerous)
 	if view.Replaces == nil {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
+	"github.com/tollgate-dev/tollgate/core/registry/tools"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
@@ -22,7 +24,7 @@ type queueView struct {
 	Filter   queueFilter
 	Filtered bool
 	States   []stateLink
-	Reviews  []review.Shown
+	Reviews  []queueRow
 	Kinds    map[review.Kind]string // in words
 	Next     string
 	Later    bool
@@ -59,15 +61,92 @@ func (p *Pages) queue(v *site.Visit, problems site.Problems) error {
 	if err != nil {
 		return err
 	}
-	view.add(found)
+	if err := view.add(found); err != nil {
+		return err
+	}
 	return v.Render(queuePage,
-		site.Head{Title: "Reviews", Notice: notices[v.Text("done")], Problems: problems.Only("comment")}, view)
+		site.Head{Title: "Reviews", Notice: p.notice(v, who), Problems: problems.Only("comment")}, view)
 }
 
-func (view *queueView) add(found reviewing.Page) {
-	if view.Reviews = found.Reviews; found.NextCursor != "" {
+// queueRow is a review in the list.
+type queueRow struct {
+	review.Shown
+
+	Points    []point // the first ones of its summary
+	More      int     // that are left out
+	Danger    bool
+	Selects   bool // it may be decided together with others
+	Rejecting bool // but only rejected
+}
+
+// point is what a review changes, in words.
+type point struct {
+	Words  string
+	Name   string
+	Danger bool
+}
+
+// rowPoints is how many points of a review its row has.
+const rowPoints = 2
+
+// newQueueRow returns the row of a review with its summary.
+func newQueueRow(r review.Shown) (queueRow, error) {
+	row := queueRow{Shown: r, Selects: r.Kind != review.Tools}
+	var all []point
+	for _, l := range r.Lists {
+		for _, d := range l.Differences {
+			all = append(all, point{Words: d.Sentence, Danger: d.Danger >= tools.TakesMore})
+		}
+		for _, f := range l.Findings {
+			all = append(all, point{f.Reason, f.Found, true})
+		}
+		row.Rejecting = true
+	}
+	if r.Kind != review.Tools {
+		points, err := review.Summarize(r.Replaces, r.Document)
+		if err != nil {
+			return row, err
+		}
+		for _, p := range points {
+			row.Rejecting = row.Rejecting || !p.IsHarmless()
+			all = append(all, point{p.Words(), cmp.Or(p.Name, p.After, p.Before), p.IsDangerous()})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b point) int { return cmp.Compare(dangerRank(a.Danger), dangerRank(b.Danger)) })
+	for i, p := range all {
+		all[i].Words = strings.ToUpper(p.Words[:1]) + p.Words[1:]
+	}
+	row.Danger = len(all) > 0 && all[0].Danger
+	row.Points = all[:min(len(all), rowPoints)]
+	row.More = len(all) - len(row.Points)
+	return row, nil
+}
+
+// dangerRank orders what is dangerous before the rest.
+func dangerRank(danger bool) int {
+	if danger {
+		return 0
+	}
+	return 1
+}
+
+// add adds a page of reviews. What waits is in the order of danger, and then of time.
+func (view *queueView) add(found reviewing.Page) error {
+	for _, r := range found.Reviews {
+		row := queueRow{Shown: r}
+		if view.Open {
+			var err error
+			if row, err = newQueueRow(r); err != nil {
+				return err
+			}
+		}
+		view.Reviews = append(view.Reviews, row)
+	}
+	slices.SortStableFunc(view.Reviews, func(a, b queueRow) int { return cmp.Compare(dangerRank(a.Danger), dangerRank(b.Danger)) })
+	if found.NextCursor != "" {
 		view.Next = view.Filter.path(found.NextCursor)
 	}
+	return nil
 }
 
 // newQueueView returns the page without reviews, and the query for them.
@@ -91,7 +170,7 @@ func newQueueView(v *site.Visit) (view queueView, q reviewing.Query, err error) 
 // query returns the query for the page of the list that the visit names.
 func (f queueFilter) query(v *site.Visit) (reviewing.Query, error) {
 	q := reviewing.Query{State: f.State, Cursor: v.Text("cursor")}
-	q.Namespace, q.Kind, q.Brief = f.Namespace, f.Kind, true
+	q.Namespace, q.Kind, q.Brief = f.Namespace, f.Kind, f.State != string(review.Pending)
 	if days, err := strconv.Atoi(f.Age); err == nil {
 		q.Until = time.Now().AddDate(0, 0, -days)
 	}
@@ -151,7 +230,10 @@ func (p *Pages) decideSelected(v *site.Visit) error {
 	if err != nil {
 		return err
 	}
-	return v.Done(decideEach(v.UserContext(), who, ids, comment, do), Path, notice)
+	if err := decideEach(v.UserContext(), who, ids, comment, do); err != nil {
+		return err
+	}
+	return v.Redirect(Path + "?" + url.Values{"done": {notice}, "of": {strings.Join(ids[:min(len(ids), maxNames)], ",")}}.Encode())
 }
 
 // selected returns the reviews that are selected in a form.
@@ -163,26 +245,55 @@ func selected(v *site.Visit) map[registry.ReviewID]bool {
 	return ids
 }
 
-// decideEach decides reviews. Its error says what became of those that were refused, unless the
-// caller lacks trust or the database is away.
+// maxNames is how many names of decided reviews a notice has.
+const maxNames = 10
+
+// notice returns what has just been done. The reviews that the address names are read, so that no address says of one
+// what was not decided.
+func (p *Pages) notice(v *site.Visit, who authority.Caller) string {
+	text := notices[v.Text("done")]
+	states := map[string]review.State{
+		"approve": review.Approved, "approve-tools": review.Approved, "approved": review.Approved,
+		"reject": review.Rejected, "reject-tools": review.Rejected, "rejected": review.Rejected,
+	}
+	var names []string
+	for _, id := range strings.Split(v.Text("of"), ",") {
+		r, err := p.ports.Reviews.Find(v.UserContext(), who, registry.ReviewID(id))
+		if err == nil && r.State == states[v.Text("done")] && len(names) < maxNames {
+			names = append(names, r.Name.String()+" "+r.Version.String())
+		}
+	}
+	if len(names) > 0 && text != "" {
+		text += " " + strings.Join(names, ", ")
+	}
+	return text
+}
+
+// decideEach decides reviews. Its error says what became of those that were refused, unless the caller lacks trust or
+// the database is away.
 func decideEach(
 	ctx context.Context, who authority.Caller, ids []string, comment string,
 	do func(context.Context, authority.Caller, registry.ReviewID, string) (review.Shown, error),
 ) error {
-	var refused []string
+	var refused, done []string
 	for _, id := range ids {
-		_, err := do(ctx, who, registry.ReviewID(id), comment)
+		decided, err := do(ctx, who, registry.ReviewID(id), comment)
 		f, ok := fault.As(err)
 		switch {
 		case err == nil:
+			done = append(done, decided.Name.String()+" "+decided.Version.String())
 		case !ok || f.Kind == fault.Unavailable || f.Kind == fault.Internal || f.Code == auth.CodeInsufficientTrust:
 			return err
 		default:
 			refused = append(refused, f.Message)
 		}
 	}
-	if len(refused) == 0 {
+	switch {
+	case len(refused) == 0:
 		return nil
+	case len(done) > 0:
+		return fault.Newf(fault.Conflict, "%d of %d were refused: %s. The others are decided: %s", len(refused), len(ids),
+			strings.Join(refused, "; "), strings.Join(done, ", "))
 	}
 	return fault.Newf(fault.Conflict, "%d of %d were refused: %s", len(refused), len(ids), strings.Join(refused, "; "))
 }

@@ -125,8 +125,18 @@ func (p *Pages) decide(v *site.Visit) error {
 	default:
 		err = fault.New(fault.Invalid, "choose whether to approve or to reject")
 	}
+	if err != nil {
+		return err
+	}
 	if decided.Kind == review.Tools {
 		decision += "-tools"
 	}
-	return v.Done(err, Path+"/"+url.PathEscape(string(id)), decision)
+	next, err := p.next(v, who)
+	if err != nil {
+		return err
+	}
+	if next == "" {
+		return v.Redirect(Path + "/" + url.PathEscape(string(id)) + "?done=" + decision)
+	}
+	return v.Redirect(Path + "/" + url.PathEscape(string(next)) + "?" + url.Values{"done": {decision}, "of": {string(id)}}.Encode())
 }

@@ -40,12 +40,14 @@ func (view *reviewView) addTools() error {
 		shown := p.Differences[:min(len(p.Differences), maxDifferences)]
 		one.More = len(p.Differences) - len(shown)
 		for _, d := range shown {
-			one.Differences = append(one.Differences, difference{d, d.Danger >= tools.TakesMore})
+			dangerous := d.Danger >= tools.TakesMore
+			one.Differences, view.Danger = append(one.Differences, difference{d, dangerous}), view.Danger || dangerous
 			for _, t := range d.Text {
 				left = max(0, left-len(t.Text)-markup)
 			}
 		}
 		view.LeftOut = view.LeftOut || one.Content.Cut || left == 0
+		view.Danger = view.Danger || len(p.Findings) > 0
 		view.Tools = append(view.Tools, one)
 	}
 	if left == 0 {
