@@ -24,7 +24,7 @@ func naive(
 	if m.Trust == trustlevel.HighRisk {
 		return access.Challenge, ""
 	}
-	if o.DenyChanged && o.Mode != access.Observe && q.Call.Class == access.CallsTools && naiveRefuses(lists, q.Call.Name) {
+	if o.OnChange == toolserver.DenyCalls && o.Mode != access.Observe && q.Call.Class == access.CallsTools && naiveRefuses(lists, q.Call.Name) {
 		return access.Deny, ""
 	}
 	sorted := slices.Clone(rules)
@@ -97,6 +97,10 @@ func (c chance) one(all ...string) string { return all[c.IntN(len(all))] }
 func (c chance) some(most int, all ...string) audit.List {
 	c.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return audit.Texts(all[:1+c.IntN(min(most, len(all)))])
+}
+
+func (c chance) onChange() toolserver.OnChange {
+	return toolserver.OnChange(c.one("notify", "deny", "quarantine"))
 }
 
 func (c chance) server() string { return c.one("a", "ab", "b") + "/" + c.one("x", "xy", "z") }
@@ -186,7 +190,7 @@ func TestDecisionsAgreeWithTheNaiveEvaluator(t *testing.T) {
 		if c.IntN(20) == 0 {
 			o.Mode = access.Observe
 		}
-		o.DenyChanged = c.IntN(3) == 0
+		o.OnChange = c.onChange()
 		for i := range servers {
 			servers[i].Tools = c.lists()
 			lists[servers[i].Name.String()] = servers[i].Tools

@@ -43,7 +43,7 @@ func TestPermitsAgreeWithDecisions(t *testing.T) {
 		for i := range servers {
 			servers[i].Tools = c.lists()
 		}
-		o := access.Options{Default: access.Effect(c.one("allow", "deny", "deny")), DenyChanged: c.IntN(3) == 0}
+		o := access.Options{Default: access.Effect(c.one("allow", "deny", "deny")), OnChange: c.onChange()}
 		s := access.Compile(o, rules, servers)
 		m := c.member(t)
 		if m.Kind != access.Person {

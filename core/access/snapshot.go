@@ -14,8 +14,8 @@ type Options struct {
 	Default  Effect // of a call that no rule matches
 	Unlisted Effect // of a server that is not listed
 	Mode     Mode   // Observe passes all rules over
-	// DenyChanged denies calls of tools that are not as they were approved (contract W-7).
-	DenyChanged bool
+	// OnChange is what happens to calls of tools that are not as they were approved: DenyCalls denies them.
+	OnChange toolserver.OnChange
 }
 
 // Listing is a server as the registry lists it.

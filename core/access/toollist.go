@@ -159,7 +159,7 @@ func (k *knownTools) refuses(c *Call) bool {
 // refusesTool reports whether a call is denied because its tool is not as it was approved. If all is only observed,
 // it notes that in the decision.
 func (s *Snapshot) refusesTool(q *Question, k *knownServer, d *Decision) bool {
-	if !s.options.DenyChanged || k.tools == nil || !k.tools.refuses(&q.Call) {
+	if s.options.OnChange != toolserver.DenyCalls || k.tools == nil || !k.tools.refuses(&q.Call) {
 		return false
 	}
 	if s.options.Mode == Observe {
@@ -171,7 +171,7 @@ func (s *Snapshot) refusesTool(q *Question, k *knownServer, d *Decision) bool {
 
 // deniesTools reports whether calls of tools of a server can be denied because of their marks.
 func (s *Snapshot) deniesTools(k *knownServer) bool {
-	return s.options.DenyChanged && s.options.Mode != Observe && k.tools != nil
+	return s.options.OnChange == toolserver.DenyCalls && s.options.Mode != Observe && k.tools != nil
 }
 
 // Seen says what the approved lists of a server say about a tool in a list that passes (contract W-8).

@@ -169,6 +169,15 @@ func TestExplainedTools(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
 	}
+	for name, want := range map[string]string{
+		"get":  "It is read-only, not destructive, not idempotent and open-world, by the approved list of 1, https://a.example/mcp, of 27 November 2026, 12:00:00 UTC.",
+		"put":  "It is not read-only, destructive, not idempotent and open-world, by the approved list of 2, package 0, of 27 November 2026, 12:01:00 UTC. The server shows it otherwise now.",
+		"none": "No approved list has it, so it counts as not read-only, destructive, not idempotent and open-world.",
+	} {
+		if got := explain("com.example/weather", "tools/call", name).Sentence(); got != want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
 	if got := explain("com.example/unknown", "tools/call", "get"); !reflect.DeepEqual(got, &access.ToolFacts{Hints: defaults}) {
 		t.Errorf("of an unknown server: %+v", got)
 	}
@@ -186,7 +195,7 @@ func TestChangedTools(t *testing.T) {
 	approved := toolList("1", "p", 0, true, get, tool("gone", "", 0))
 	changed := toolList("1", "p", 1, false, other, tool("new", "", 0))
 	type lists = []access.ToolList
-	deny := access.Options{DenyChanged: true, Default: access.Allow}
+	deny := access.Options{OnChange: toolserver.DenyCalls, Default: access.Allow}
 	for name, c := range map[string]struct {
 		lists   lists
 		options access.Options
@@ -199,7 +208,7 @@ func TestChangedTools(t *testing.T) {
 		"changed, without a token":      {lists: lists{approved, changed}, subject: &anyone, want: "deny tool_changed"},
 		"changed, and a bad token":      {lists: lists{approved, changed}, subject: &refused, want: "challenge invalid_token"},
 		"the setting is notify":         {lists: lists{approved, changed}, options: access.Options{}, want: "allow rule"},
-		"all observe":                   {lists: lists{approved, changed}, options: access.Options{DenyChanged: true, Default: access.Allow, Mode: access.Observe}, want: "allow default deny tool_changed"},
+		"all observe":                   {lists: lists{approved, changed}, options: access.Options{OnChange: toolserver.DenyCalls, Default: access.Allow, Mode: access.Observe}, want: "allow default deny tool_changed"},
 		"removed":                       {lists: lists{approved, changed}, call: access.NewCall("tools/call", "gone"), want: "allow rule"},
 		"new":                           {lists: lists{approved, changed}, call: access.NewCall("tools/call", "new"), want: "deny tool_changed"},
 		"in no approved list":           {lists: lists{approved}, call: access.NewCall("tools/call", "other"), want: "deny tool_changed"},
@@ -251,7 +260,7 @@ func TestOthersApproveNothing(t *testing.T) {
 		{Name: mustName(t, "com.example/own"), Remotes: url, Tools: []access.ToolList{toolList("1", "p", 0, true, get), toolList("1", "p", 1, false, other)}},
 		{Name: mustName(t, "com.rogue/copy"), Remotes: url, Tools: []access.ToolList{toolList("1", "p", 2, true, other)}},
 	}
-	o := access.Options{Default: access.Allow, Unlisted: access.Allow, DenyChanged: true}
+	o := access.Options{Default: access.Allow, Unlisted: access.Allow, OnChange: toolserver.DenyCalls}
 	s := access.Compile(o, nil, servers)
 	q := access.Question{Subject: &person, Address: access.Address{Scheme: "https", Host: "t.example.com", Path: "/mcp"}, Call: access.NewCall("tools/call", "get"), At: noon}
 	if d := s.Decide(&q); d.Reason != access.ToolChanged || d.Server != "com.example/own" {
@@ -281,7 +290,7 @@ func TestSeenTools(t *testing.T) {
 	t.Parallel()
 	person := ada(t)
 	get := tool("get", "a", 0)
-	s := access.Compile(access.Options{Default: access.Allow, DenyChanged: true}, nil, []access.Listing{
+	s := access.Compile(access.Options{Default: access.Allow, OnChange: toolserver.DenyCalls}, nil, []access.Listing{
 		{Name: mustName(t, "com.example/weather"), Tools: []access.ToolList{toolList("1", "p", 0, true, get)}}, {Name: mustName(t, "com.example/mail")},
 	})
 	for _, c := range []struct {
@@ -328,7 +337,7 @@ func TestPermitsAndUsagesOfTools(t *testing.T) {
 		{rule{"tools": list("h*")}, []access.ToolList{approved}, false, "May call the tool h*."},
 		{rule{"hints": list("readOnly"), "methods": list("other")}, []access.ToolList{approved}, false, ""},
 	} {
-		s := access.Compile(access.Options{DenyChanged: true}, []access.Rule{mustRule(t, c.rule)},
+		s := access.Compile(access.Options{OnChange: toolserver.DenyCalls}, []access.Rule{mustRule(t, c.rule)},
 			[]access.Listing{{Name: mustName(t, "com.example/weather"), Tools: c.lists}})
 		_, permit := s.Permits(&person, mustName(t, "com.example/weather"), netip.Addr{}, noon)
 		page, _ := s.Usages(&person, noon, "", 10)
@@ -347,7 +356,7 @@ func TestSnapshotsOfTools(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	c := chance{rand.New(rand.NewPCG(seed, 9))}
-	s := access.Compile(access.Options{DenyChanged: true}, nil, nil)
+	s := access.Compile(access.Options{OnChange: toolserver.DenyCalls}, nil, nil)
 	now := map[string]access.Listing{}
 	for range 500 {
 		l := access.Listing{Name: mustName(t, c.server()), Tools: c.lists()}

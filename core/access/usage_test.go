@@ -125,8 +125,8 @@ func TestUsagesAgreeWithDecisions(t *testing.T) {
 		for i := range servers {
 			servers[i].Tools = c.lists()
 		}
-		denies := c.IntN(3) == 0
-		s := access.Compile(access.Options{Default: access.Effect(c.one("allow", "deny")), DenyChanged: denies}, rules, servers)
+		reaction := c.onChange()
+		s := access.Compile(access.Options{Default: access.Effect(c.one("allow", "deny")), OnChange: reaction}, rules, servers)
 		m := c.member(t)
 		subject := access.NewSubject(m)
 		page, _ := s.Usages(&subject, noon, "", 100)
@@ -142,7 +142,7 @@ func TestUsagesAgreeWithDecisions(t *testing.T) {
 			}
 			d := s.Decide(&q)
 			u := of[name] // of none, it is the zero value, which denies
-			alone := access.Compile(access.Options{Default: u.Rest, DenyChanged: denies}, u.Rules, servers).Decide(&q)
+			alone := access.Compile(access.Options{Default: u.Rest, OnChange: reaction}, u.Rules, servers).Decide(&q)
 			if d.Effect == access.Allow {
 				allowed++
 			}

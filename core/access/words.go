@@ -183,6 +183,19 @@ var reasonWords = map[Reason]string{
 	Away:           "The database is away, and the call is allowed then.",
 }
 
+// Sentence returns what holds of the tool, and by which list.
+func (f *ToolFacts) Sentence() string {
+	words := describeHints(f.Hints)
+	if f.List == nil {
+		return "No approved list has it, so it counts as " + words + "."
+	}
+	text := fmt.Sprintf("It is %s, by the approved list of %s, %s, of %s.", words, f.List.Version, f.List.Place, dayOf(f.List.At))
+	if f.Refused {
+		text += " The server shows it otherwise now."
+	}
+	return text
+}
+
 // Sentence returns why a rule did not decide: the first condition that failed, in words.
 func (c Condition) Sentence() string {
 	return map[Condition]string{

@@ -1,6 +1,10 @@
 package toolserver
 
-import "crypto/sha256"
+import (
+	"crypto/sha256"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
 
 // Mark identifies what a tool shows to a model: the hash that contract W-1 defines. The zero value is that of no
 // tool.
@@ -11,6 +15,21 @@ type Tool struct {
 	Name   string
 	Mark   Mark
 	Traits Traits
+}
+
+// OnChange is what a tool leads to that is not as it was approved (contract W-7).
+type OnChange string
+
+// What it may be. The zero value is NotifyOnly.
+const (
+	NotifyOnly OnChange = "notify"
+	DenyCalls  OnChange = "deny"
+	Quarantine OnChange = "quarantine"
+)
+
+// ParseOnChange returns the one with the given name. It returns fault.Invalid for any other text.
+func ParseOnChange(s string) (OnChange, error) {
+	return fault.OneOf("value", s, NotifyOnly, DenyCalls, Quarantine)
 }
 
 // Traits are what the hints of a tool say, with the defaults of the specification of MCP for what they do not say.

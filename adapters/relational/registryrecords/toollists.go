@@ -4,10 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"github.com/uptrace/bun"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/tools"
@@ -57,12 +60,12 @@ func (s *toolListStore) OfVersion(
 func (s *toolListStore) Put(ctx context.Context, l tools.Stored) error {
 	return s.change(ctx, func(ctx context.Context, tx bun.IDB) error {
 		_, err := s.db.ExecStatement(ctx, tx,
-			"INSERT INTO tool_lists (name, version, part, source, approved, state, sent_at, sender, policy, makers, content) "+
-				rowsOf(1, 11)+` ON CONFLICT (name, version, part, source, approved) DO UPDATE SET state = excluded.state,
+			"INSERT INTO tool_lists (name, version, part, source, approved, state, sent_at, sender, policy, makers, content, outline) "+
+				rowsOf(1, 12)+` ON CONFLICT (name, version, part, source, approved) DO UPDATE SET state = excluded.state,
 				sent_at = excluded.sent_at, sender = excluded.sender, policy = excluded.policy, makers = excluded.makers,
-				content = excluded.content`,
+				content = excluded.content, outline = excluded.outline`,
 			l.Name.String(), l.Version.String(), string(l.Part), string(l.Source), l.State == tools.Approved, string(l.State),
-			database.NewInstant(l.At), l.By.Key, string(l.By.Policy), encodeArray(l.By.Makers), string(l.List.Canonical()))
+			database.NewInstant(l.At), l.By.Key, string(l.By.Policy), encodeArray(l.By.Makers), string(l.List.Canonical()), l.List.Outline())
 		return err
 	})
 }
@@ -74,4 +77,85 @@ func (s *toolListStore) Withdraw(ctx context.Context, l tools.Stored) error {
 			l.Name.String(), l.Version.String(), string(l.Part), string(l.Source))
 		return changedOr(removed, err, fault.New(fault.NotFound, "there is no list that is not approved"))
 	})
+}
+
+// toolKey identifies a part of a version.
+type toolKey struct {
+	name, version string
+	part          tools.PartKey
+}
+
+// readTools adds the tool lists of listed versions to servers, ordered by name, whose names meet a condition. Lists that
+// wait are left out, and those of parts that the document does not have any more.
+func (s listingStore) readTools(ctx context.Context, servers []access.Listing, names condition) error {
+	places, err := s.toolPlaces(ctx, names)
+	if err != nil || len(places) == 0 {
+		return err
+	}
+	q := database.Query{
+		Text: `SELECT t.name, t.version, t.part, t.source, t.approved, t.sent_at, t.outline, CASE WHEN t.outline IS NULL THEN t.content END
+			FROM tool_lists AS t WHERE t.name ` + names.text + " AND t.state <> ? ORDER BY t.name, t.version, t.part, t.source, t.approved DESC",
+		Args: append(slices.Clip(names.args), string(tools.Pending)),
+	}
+	_, err = database.CollectAll(ctx, s.db, q, func(row *sql.Rows) (none struct{}, err error) {
+		k, l, err := scanToolList(row)
+		place, listed := places[k]
+		i, found := slices.BinarySearchFunc(servers, k.name, func(l access.Listing, name string) int {
+			return strings.Compare(l.Name.String(), name)
+		})
+		if err == nil && listed && found {
+			l.Place = place
+			servers[i].Tools = append(servers[i].Tools, l)
+		}
+		return none, err
+	})
+	for i := range servers {
+		if !slices.ContainsFunc(servers[i].Tools, func(l access.ToolList) bool { return l.Approved }) {
+			servers[i].Tools = nil // nothing is decided by it
+		}
+	}
+	return err
+}
+
+// toolPlaces returns the parts of the listed versions that have tool lists, as people know them.
+func (s listingStore) toolPlaces(ctx context.Context, names condition) (map[toolKey]string, error) {
+	places := map[toolKey]string{}
+	q := database.Query{
+		Text: `SELECT v.name, v.version, v.document FROM versions AS v WHERE v.name ` + names.text + ` AND v.status <> 'deleted'
+			AND (v.name, v.version) IN (SELECT t.name, t.version FROM tool_lists AS t WHERE t.name ` + names.text + ")",
+		Args: slices.Concat(names.args, names.args),
+	}
+	_, err := database.CollectAll(ctx, s.db, q, func(row *sql.Rows) (none struct{}, err error) {
+		var k toolKey
+		var document []byte
+		if err = row.Scan(&k.name, &k.version, &document); err != nil {
+			return none, err
+		}
+		for _, p := range slices.Backward(tools.PartsOf(document)) { // of equal ones, the first counts
+			k.part = p.Key
+			places[k] = p.String()
+		}
+		return none, nil
+	})
+	return places, err
+}
+
+// scanToolList scans a row of readTools.
+func scanToolList(row *sql.Rows) (k toolKey, l access.ToolList, err error) {
+	var source string
+	var at database.Instant
+	var outline, content sql.NullString
+	if err = row.Scan(&k.name, &k.version, &k.part, &source, &l.Approved, &at, &outline, &content); err != nil {
+		return k, l, err
+	}
+	if content.Valid { // the row is older than the column
+		list, err := tools.Parse([]byte(content.String))
+		if err != nil {
+			return k, l, checkRow(err)
+		}
+		outline.String = list.Outline()
+	}
+	l.Version, l.At, l.Part = k.version, at.Time, string(k.part)+" "+source
+	l.Tools, err = tools.ParseOutline(outline.String)
+	return k, l, checkRow(err)
 }

@@ -3,6 +3,7 @@ package tools
 import (
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -61,12 +62,28 @@ func ParseOutline(text string) (all []toolserver.Tool, err error) {
 
 var errOutline = fault.New(fault.Invalid, "the outline of a tool list has another form")
 
+// spellings are the names of what is marked. Some readers ignore case, and would show something else than what is
+// marked.
+func spellings() []string {
+	return []string{
+		fieldName, fieldTitle, fieldDescription, fieldInput, fieldOutput, fieldAnnotations,
+		string(ReadOnly), string(Destructive), string(Idempotent), string(OpenWorld),
+	}
+}
+
 // MarkOf returns the mark of a tool in a list of a server, under a name that replaces its own: gateways rename
-// tools. It returns fault.Invalid for what cannot be in a List.
+// tools. It returns fault.Invalid for what cannot be in a List, and for a member in another spelling of what is marked.
 func MarkOf(text []byte, name string) (toolserver.Mark, error) {
 	object, err := parseObject(text)
 	if err != nil {
 		return toolserver.Mark{}, err
+	}
+	for _, o := range [...]jsonvalue.Object{object, object.Inner(fieldAnnotations)} {
+		for member := range o {
+			if slices.ContainsFunc(spellings(), func(s string) bool { return s != member && strings.EqualFold(s, member) }) {
+				return toolserver.Mark{}, fault.Newf(fault.Invalid, "the member %s is one in another spelling", quote(member))
+			}
+		}
 	}
 	object[fieldName] = jsonvalue.Text(name)
 	mark, r := toolserver.Mark{}, reader{}

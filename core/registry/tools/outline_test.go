@@ -71,6 +71,7 @@ func TestRefusedOutlines(t *testing.T) {
 	}
 	for _, text := range []string{
 		`{`, `[]`, `7`, `{"name":"a","name":"b"}`, `{"name":"a","x":1e400}`, `{"name":"a","description":7}`, `{"name":"a","annotations":{"readOnlyHint":"yes"}}`,
+		`{"name":"a","Description":"x"}`, `{"name":"a","inputſchema":{}}`, `{"name":"a","annotations":{"readonlyhint":true}}`,
 		`{"name":"a","description":"` + strings.Repeat("x", tools.MaxTool) + `"}`,
 	} {
 		if mark, err := tools.MarkOf([]byte(text), "a"); !fault.Is(err, fault.Invalid) {
