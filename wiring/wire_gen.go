@@ -1086,6 +1086,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	members := inprocess.NewMembers(memberPorts)
 	resources := inprocess.NewResources(issued)
 	count := countDecisions(registerers)
+	countTool := countSeenTools(registerers)
 	decidingLog := newCallLog(log)
 	decidingPorts := deciding.Ports{
 		Rules:     store3,
@@ -1096,6 +1097,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Recorder:  trail,
 		Reporter:  reporter,
 		Count:     count,
+		CountTool: countTool,
 		Log:       decidingLog,
 		Clock:     clock,
 		Waiter:    waiter,

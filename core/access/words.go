@@ -183,8 +183,11 @@ var reasonWords = map[Reason]string{
 	Away:           "The database is away, and the call is allowed then.",
 }
 
-// Sentence returns what holds of the tool, and by which list.
+// Sentence returns what holds of the tool, and by which list; empty for no tool.
 func (f *ToolFacts) Sentence() string {
+	if f == nil {
+		return ""
+	}
 	words := describeHints(f.Hints)
 	if f.List == nil {
 		return "No approved list has it, so it counts as " + words + "."

@@ -4,7 +4,6 @@ package accessjson
 
 import (
 	"strings"
-	"time"
 
 	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/toolserver"
@@ -26,7 +25,7 @@ type Explanation struct {
 	RequiredTrust string    `json:"requiredTrust"    column:"REQUIRED TRUST"`
 	Selector      string    `json:"selector"         column:"SELECTED BY"`
 	Grant         string    `json:"grant"            column:"GRANT"`
-	Tool          *Tool     `json:"tool"             column:"TOOL"`
+	Tool          string    `json:"tool"             column:"TOOL"`
 	Observed      *Observed `json:"observed"`
 	Steps         Steps     `json:"steps"            column:"PASSED OVER"`
 	StepsTotal    int       `json:"stepsTotal"       column:"RULES PASSED OVER"`
@@ -43,42 +42,6 @@ type Sentences []string
 
 // String returns the sentences as a table shows them.
 func (s Sentences) String() string { return strings.Join(s, " ") }
-
-// Tool is what holds of the tool of a call, and the approved list by which it does; empty if none has the tool.
-type Tool struct {
-	Hints   Texts  `json:"hints"`
-	Refused bool   `json:"refused"`
-	Version string `json:"version"`
-	Place   string `json:"place"`
-	At      string `json:"at"`
-}
-
-// String returns the tool as a table shows it.
-func (t *Tool) String() string {
-	if t == nil {
-		return ""
-	}
-	text := t.Hints.String()
-	if t.Version != "" {
-		text += " (" + t.Version + ", " + t.Place + ", " + t.At + ")"
-	}
-	return text
-}
-
-// newTool returns the JSON form of the facts of a tool; nil for a call of none.
-func newTool(f *access.ToolFacts) *Tool {
-	if f == nil {
-		return nil
-	}
-	t := &Tool{Hints: Texts{}, Refused: f.Refused}
-	for _, h := range f.Hints {
-		t.Hints = append(t.Hints, string(h))
-	}
-	if f.List != nil {
-		t.Version, t.Place, t.At = f.List.Version, f.List.Place, f.List.At.UTC().Format(time.RFC3339)
-	}
-	return t
-}
 
 // Observed is what a rule that only observes, or the change of a tool, would have done.
 type Observed struct {
@@ -136,7 +99,7 @@ func New(e *access.Explanation, offset, limit int) Explanation {
 		Effect: string(e.Effect), Reason: string(e.Reason), Server: e.Server, Listing: string(e.Listing), Rule: string(e.Rule),
 		Subject: e.Subject, Trust: e.Trust.String(), RequiredTrust: e.Required.String(), Selector: e.Selector.String(),
 		Groups: Texts{}, Grants: Texts{},
-		Tool: newTool(e.Tool), Steps: make(Steps, len(steps)), StepsTotal: len(e.Steps), TrustReasons: append(Sentences{}, e.Reasons...),
+		Tool: e.Tool.Sentence(), Steps: make(Steps, len(steps)), StepsTotal: len(e.Steps), TrustReasons: append(Sentences{}, e.Reasons...),
 	}
 	if e.Grant != (access.Grant{}) {
 		x.Grant = grantText(e.Grant)
