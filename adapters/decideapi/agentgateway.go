@@ -204,19 +204,22 @@ func (l listing) callsOf(spans []span, target string, targets []string) (calls [
 			is = !slices.ContainsFunc(targets, func(t string) bool { _, has := cut(name, t); return has })
 		}
 		if is {
-			calls, of = append(calls, l.callOf(s, name)), append(of, i)
+			calls, of = append(calls, l.callOf(s, name, i)), append(of, i)
 		}
 	}
 	return calls, of
 }
 
 // callOf returns the call of an entry under a name, of a tool with its mark, which is made only if a server has an
-// approved list, and once.
-func (l listing) callOf(s span, name string) access.Call {
+// approved list, and once. What is beyond the greatest list has no mark, so that no list costs more.
+func (l listing) callOf(s span, name string, place int) access.Call {
 	c := access.NewCall(l.uses, name)
 	if c.Class == access.CallsTools {
-		c.Mark = sync.OnceValue(func() toolserver.Mark {
-			mark, _ := tools.MarkOf(s.text, name) // no approved list has what has no mark
+		c.Mark = sync.OnceValue(func() (mark toolserver.Mark) {
+			if place >= tools.MaxTools {
+				return mark
+			}
+			mark, _ = tools.MarkOf(s.text, name) // no approved list has what has no mark
 			return mark
 		})
 	}

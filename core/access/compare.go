@@ -69,7 +69,9 @@ func (s *Snapshot) outcomes(q *Question, of *Listing) (all []outcome) {
 		}
 		effect, _, _ := r.apply(q.Subject)
 		one := outcome{Verdict: Verdict{effect, r.Name}}
-		one.needs = r.unknownHints()
+		for _, h := range slices.Sorted(slices.Values(r.Hints)) { // by lists that are not known
+			one.needs += string(h) + "\n"
+		}
 		if r.selects(q.Subject, of.Name) == (Selector{}) {
 			unknown := q.Subject.unknownIn(r.Subjects)
 			if unknown == "" {
@@ -86,14 +88,6 @@ func (s *Snapshot) outcomes(q *Question, of *Listing) (all []outcome) {
 		effect = Challenge
 	}
 	return append(all, outcome{Verdict: Verdict{Effect: effect}})
-}
-
-// unknownHints returns the hints of a rule, which hold by lists that are not known.
-func (r *Rule) unknownHints() (text string) {
-	for _, h := range slices.Sorted(slices.Values(r.Hints)) {
-		text += string(h) + "\n"
-	}
-	return text
 }
 
 // unknownIn returns the selectors that match the subject if it has a group or a grant.

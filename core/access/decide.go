@@ -295,7 +295,7 @@ type Explanation struct {
 	Reasons  []string         // why the subject has it, in sentences; empty if the question says the level
 	Listing  Standing         // of the server
 	Steps    []Step           // the rules before the one that decided, in their order
-	Tool     *ToolFacts       // of the server; nil for a call of none
+	Tool     *ToolFacts       // of the server; nil for a call of no tool
 	Selector Selector         // by which the deciding rule selected the subject
 	Grant    Grant            // that the selector needs; otherwise the zero value
 }

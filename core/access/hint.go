@@ -36,7 +36,7 @@ func Hints() (all []Hint) {
 
 func parseHint(s string) (Hint, error) { return fault.OneOf("hint", s, Hints()...) }
 
-// trait returns the trait that a hint is about, and the one that it requires, which is 0 for none.
+// trait returns the trait that a hint is about, and the one that it requires, which is 0 after Not.
 func (h Hint) trait() (about, required toolserver.Traits) {
 	one, without := strings.CutPrefix(string(h), Not)
 	switch Hint(one) {

@@ -46,8 +46,8 @@ var RuleKind = kinds.Kind{
 		},
 		{
 			Name: "hints", Shape: kinds.Texts, Label: "Hints", Control: "choices",
-			Hint: "What holds of the tool by its approved list; one that says nothing is destructive and open-world. None for all.",
-			Doc: "All of them hold of the tool, by the approved lists of the server; a tool that says nothing, or is in none, is destructive and open-world. " +
+			Hint: "What holds of the tool by its approved list; one that says nothing is destructive and open-world. Empty for all.",
+			Doc: "All of them hold of the tool, by the approved lists of the server; a tool that says nothing, or is in no list, is destructive and open-world. " +
 				"Empty for all. A rule with hints matches calls of tools only", Most: maxHints, Example: "readOnly", Options: kinds.Words(Hints()...),
 			Usage:  "what holds of the tool: readOnly, destructive, idempotent or openWorld, or not: and one of them; may be repeated (default all)",
 			Column: "HINTS",

@@ -27,7 +27,7 @@ type Listing struct {
 	Withdrawn   []string
 	Quarantined bool // all versions are in quarantine or deleted, and some are in quarantine
 	Deleted     bool // all versions are deleted: the server is not listed
-	// Tools are the tool lists of listed versions; nil for a server of which none is approved.
+	// Tools are the tool lists of listed versions; nil for a server without an approved one.
 	Tools []ToolList
 }
 

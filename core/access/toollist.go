@@ -128,7 +128,7 @@ func (k *knownTools) equals(other *knownTools) bool {
 		})
 }
 
-// noTool is in place of the traits of the tool of a call that is of none.
+// noTool is in place of the traits of the tool of a call of no tool.
 const noTool = toolserver.AllTraits + 1
 
 // traitsOf returns the traits of the tool of a call. Those of one that no approved list has are the default.
@@ -146,7 +146,7 @@ func (k *knownTools) traitsOf(c *Call) toolserver.Traits {
 }
 
 // refuses reports whether a call of a tool is not as it was approved (contract W-7): the server shows the tool with
-// another mark, or no approved list has its name, so that none can have its mark. Of a tool in a list that passes, its
+// another mark, or no approved list has its name, so that no list can have its mark. Of a tool in a list that passes, its
 // mark there decides (contract W-8).
 func (k *knownTools) refuses(c *Call) bool {
 	if k == nil || c.Class != CallsTools {
@@ -180,7 +180,7 @@ type Seen string
 // What they say.
 const (
 	Approved   Seen = "approved"
-	Unapproved Seen = "unapproved" // none of them has its mark
+	Unapproved Seen = "unapproved" // they do not have its mark
 	Unreviewed Seen = "unknown"    // the server has no approved list
 )
 
@@ -199,11 +199,11 @@ func (s *Snapshot) See(server string, c *Call) Seen {
 // ToolFacts is what Explain says about the tool of a call.
 type ToolFacts struct {
 	Hints   []Hint    // what holds of it
-	List    *ListName // the approved list by which they hold; nil if none has the tool
+	List    *ListName // the approved list by which they hold; nil without one
 	Refused bool      // it is not as it was approved
 }
 
-// factsOf returns the facts of the tool of a call; nil for a call of none.
+// factsOf returns the facts of the tool of a call; nil for a call of no tool.
 func (k *knownServer) factsOf(c *Call) *ToolFacts {
 	if c.Tool() == "" {
 		return nil

@@ -373,7 +373,7 @@ func TestSnapshotsOfTools(t *testing.T) {
 	}
 }
 
-// BenchmarkHints decides calls among 10,000 rules: of which none has hints, of which only those that do not match have
+// BenchmarkHints decides calls among 10,000 rules: without hints, of which only those that do not match have
 // some, and of which also the one that decides has some.
 func BenchmarkHints(b *testing.B) {
 	var tools []toolserver.Tool

@@ -112,7 +112,7 @@ func (l *ledger) noteDenial(q *Question, a *Answer, now time.Time) audit.EventID
 // actSeen is the action of the event of a tool in a list that passes, whose mark no approved list has.
 const actSeen audit.Action = "tools_seen"
 
-// noteSeen counts such a tool (contract W-8). What has one event a minute is a tool of a server, whoever lists it.
+// noteSeen counts a tool of a list (contract W-8). What has one event a minute is a tool of a server, whoever lists it.
 func (l *ledger) noteSeen(q *Question, a *Answer, now time.Time) {
 	k := kind{subject: q.Server, server: q.Server, tool: cutText(q.Call.Tool())} // no subject of a denial is a name
 	l.note(k, now, "", func(k kind) audit.Change {
