@@ -3,6 +3,7 @@ package access
 import (
 	"iter"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -144,7 +145,7 @@ func (k *knownServer) equals(other *knownServer) bool {
 		return k == other
 	}
 	return k.Quarantined == other.Quarantined && k.Deleted == other.Deleted && slices.Equal(k.places, other.places) &&
-		slices.Equal(k.addresses, other.addresses) && k.tools.equals(other.tools)
+		slices.Equal(k.addresses, other.addresses) && reflect.DeepEqual(k.tools, other.tools)
 }
 
 // unlisted returns a server that is not listed, for the rules about the name that a proxy states. Without

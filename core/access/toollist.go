@@ -63,9 +63,9 @@ func newTools(lists []ToolList) *knownTools {
 		return nil
 	}
 	slices.SortStableFunc(k.tools, func(a, b knownTool) int { return strings.Compare(a.name, b.name) })
-	k.tools = slices.Clip(joinTools(k.tools))
+	k.tools = slices.Clone(joinTools(k.tools)) // versions mostly have the same, whose memory ends here
 	slices.SortFunc(k.marks, compareMarks)
-	k.marks = slices.Clip(slices.Compact(k.marks))
+	k.marks = slices.Clone(slices.Compact(k.marks))
 	k.noteChanges(lists)
 	return k
 }
@@ -117,17 +117,6 @@ func (k *knownTools) approves(m toolserver.Mark) bool {
 	return found
 }
 
-// equals reports whether two servers, of which each may have no approved list, have the same tools.
-func (k *knownTools) equals(other *knownTools) bool {
-	if k == nil || other == nil {
-		return k == other
-	}
-	return slices.Equal(k.tools, other.tools) && slices.Equal(k.marks, other.marks) &&
-		slices.EqualFunc(k.lists, other.lists, func(a, b ListName) bool {
-			return a.Version == b.Version && a.Place == b.Place && a.At.Equal(b.At)
-		})
-}
-
 // noTool is in place of the traits of the tool of a call of no tool.
 const noTool = toolserver.AllTraits + 1
 
@@ -159,7 +148,7 @@ func (k *knownTools) refuses(c *Call) bool {
 // refusesTool reports whether a call is denied because its tool is not as it was approved. If all is only observed,
 // it notes that in the decision.
 func (s *Snapshot) refusesTool(q *Question, k *knownServer, d *Decision) bool {
-	if s.options.OnChange != toolserver.DenyCalls || k.tools == nil || !k.tools.refuses(&q.Call) {
+	if s.options.OnChange != toolserver.DenyCalls || !k.tools.refuses(&q.Call) {
 		return false
 	}
 	if s.options.Mode == Observe {
@@ -215,14 +204,4 @@ func (k *knownServer) factsOf(c *Call) *ToolFacts {
 		}
 	}
 	return f
-}
-
-// changedTools returns the names of the tools of a server that it shows otherwise than they were approved.
-func (k *knownServer) changedTools() (names []string) {
-	for _, t := range k.tools.tools {
-		if t.changed {
-			names = append(names, t.name)
-		}
-	}
-	return names
 }

@@ -45,7 +45,11 @@ func (s *Snapshot) Usages(subject *Subject, at time.Time, after string, limit in
 func (s *Snapshot) usage(subject *Subject, k *knownServer, at time.Time) Usage {
 	u := Usage{Server: k.Name, Rest: Deny}
 	if s.deniesTools(k) {
-		u.Changed = k.changedTools()
+		for _, t := range k.tools.tools {
+			if t.changed {
+				u.Changed = append(u.Changed, t.name)
+			}
+		}
 	}
 	for _, i := range slices.Compact(slices.Sorted(s.about(subject, k))) {
 		r := &s.rules[i]

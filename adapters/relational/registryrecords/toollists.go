@@ -79,32 +79,22 @@ func (s *toolListStore) Withdraw(ctx context.Context, l tools.Stored) error {
 	})
 }
 
-// toolKey identifies a part of a version.
-type toolKey struct {
-	name, version string
-	part          tools.PartKey
-}
-
 // readTools adds the tool lists of listed versions to servers, ordered by name, whose names meet a condition. Lists that
 // wait are left out, and those of parts that the document does not have any more.
 func (s listingStore) readTools(ctx context.Context, servers []access.Listing, names condition) error {
-	places, err := s.toolPlaces(ctx, names)
-	if err != nil || len(places) == 0 {
-		return err
-	}
 	q := database.Query{
-		Text: `SELECT t.name, t.version, t.part, t.source, t.approved, t.sent_at, t.outline, CASE WHEN t.outline IS NULL THEN t.content END
-			FROM tool_lists AS t WHERE t.name ` + names.text + " AND t.state <> ? ORDER BY t.name, t.version, t.part, t.source, t.approved DESC",
+		Text: `SELECT t.name, t.version, t.part, t.source, t.approved, t.sent_at, t.outline,
+			CASE WHEN t.outline IS NULL THEN t.content END, v.document
+			FROM tool_lists AS t JOIN versions AS v ON v.name = t.name AND v.version = t.version WHERE t.name ` + names.text +
+			" AND t.state <> ? AND v.status <> 'deleted' ORDER BY t.name, t.version, t.part, t.source, t.approved DESC",
 		Args: append(slices.Clip(names.args), string(tools.Pending)),
 	}
-	_, err = database.CollectAll(ctx, s.db, q, func(row *sql.Rows) (none struct{}, err error) {
-		k, l, err := scanToolList(row)
-		place, listed := places[k]
-		i, found := slices.BinarySearchFunc(servers, k.name, func(l access.Listing, name string) int {
+	_, err := database.CollectAll(ctx, s.db, q, func(row *sql.Rows) (none struct{}, err error) {
+		name, l, err := scanToolList(row)
+		i, found := slices.BinarySearchFunc(servers, name, func(l access.Listing, name string) int {
 			return strings.Compare(l.Name.String(), name)
 		})
-		if err == nil && listed && found {
-			l.Place = place
+		if err == nil && found && l.Place != "" {
 			servers[i].Tools = append(servers[i].Tools, l)
 		}
 		return none, err
@@ -117,45 +107,27 @@ func (s listingStore) readTools(ctx context.Context, servers []access.Listing, n
 	return err
 }
 
-// toolPlaces returns the parts of the listed versions that have tool lists, as people know them.
-func (s listingStore) toolPlaces(ctx context.Context, names condition) (map[toolKey]string, error) {
-	places := map[toolKey]string{}
-	q := database.Query{
-		Text: `SELECT v.name, v.version, v.document FROM versions AS v WHERE v.name ` + names.text + ` AND v.status <> 'deleted'
-			AND (v.name, v.version) IN (SELECT t.name, t.version FROM tool_lists AS t WHERE t.name ` + names.text + ")",
-		Args: slices.Concat(names.args, names.args),
-	}
-	_, err := database.CollectAll(ctx, s.db, q, func(row *sql.Rows) (none struct{}, err error) {
-		var k toolKey
-		var document []byte
-		if err = row.Scan(&k.name, &k.version, &document); err != nil {
-			return none, err
-		}
-		for _, p := range slices.Backward(tools.PartsOf(document)) { // of equal ones, the first counts
-			k.part = p.Key
-			places[k] = p.String()
-		}
-		return none, nil
-	})
-	return places, err
-}
-
-// scanToolList scans a row of readTools.
-func scanToolList(row *sql.Rows) (k toolKey, l access.ToolList, err error) {
-	var source string
+// scanToolList scans a row of readTools. The list of a part that the document does not have has no place.
+func scanToolList(row *sql.Rows) (name string, l access.ToolList, err error) {
+	var part, source string
 	var at database.Instant
 	var outline, content sql.NullString
-	if err = row.Scan(&k.name, &k.version, &k.part, &source, &l.Approved, &at, &outline, &content); err != nil {
-		return k, l, err
+	var document []byte
+	if err = row.Scan(&name, &l.Version, &part, &source, &l.Approved, &at, &outline, &content, &document); err != nil {
+		return name, l, err
+	}
+	parts := tools.PartsOf(document)
+	if i := slices.IndexFunc(parts, func(p tools.Part) bool { return string(p.Key) == part }); i >= 0 {
+		l.Place = parts[i].String()
 	}
 	if content.Valid { // the row is older than the column
 		list, err := tools.Parse([]byte(content.String))
 		if err != nil {
-			return k, l, checkRow(err)
+			return name, l, checkRow(err)
 		}
 		outline.String = list.Outline()
 	}
-	l.Version, l.At, l.Part = k.version, at.Time, string(k.part)+" "+source
+	l.At, l.Part = at.Time, part+" "+source
 	l.Tools, err = tools.ParseOutline(outline.String)
-	return k, l, checkRow(err)
+	return name, l, checkRow(err)
 }
