@@ -194,8 +194,12 @@ func (s *listingSite) list(r *rand.Rand, name registry.Name, version registry.Ve
 		return s.ToolLists.Put(ctx, one)
 	})
 	must.Succeed(s.t, err)
-	if r.IntN(4) == 0 { // as a row from before the column
+	switch r.IntN(6) { // as a row from before the column, or of a program from before it
+	case 0:
 		must.Succeed(s.t, s.db.Execute(s.t.Context(), "UPDATE tool_lists SET outline = NULL WHERE name = '"+name.String()+"'"))
+	case 1:
+		other := fmt.Sprintf(`{"tools":[{"name":"old%d"}]}`, r.IntN(3))
+		must.Succeed(s.t, s.db.Execute(s.t.Context(), "UPDATE tool_lists SET content = '"+other+"' WHERE name = '"+name.String()+"'"))
 	}
 }
 

@@ -18,3 +18,10 @@ CREATE TRIGGER tool_lists_removed_are_noted AFTER DELETE ON tool_lists BEGIN
     INSERT INTO server_changes (name, changed_in) SELECT old.name, (SELECT coalesce(max(changed_in), 0) + 1 FROM server_changes)
         WHERE NOT EXISTS (SELECT 1 FROM server_changes WHERE name = old.name);
 END;
+
+-- A program that does not know the column leaves nothing of another content in it.
+CREATE TRIGGER tool_outlines_are_dropped AFTER UPDATE OF content ON tool_lists
+    WHEN new.content <> old.content AND new.outline IS old.outline BEGIN
+    UPDATE tool_lists SET outline = NULL WHERE name = new.name AND version = new.version AND part = new.part AND source = new.source
+        AND approved = new.approved;
+END;
