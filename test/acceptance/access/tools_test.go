@@ -106,6 +106,21 @@ func checkChanged(t *testing.T, s *site) {
 		!strings.HasSuffix(e.Tool, " The server shows it otherwise now.") {
 		t.Errorf("the explanation is %+v", e)
 	}
+	key := s.newKey(t, "gate", "decide", "operate")
+	apiclient.Call(t, "POST", s.other.API+"/decide/http", json.RawMessage(newCall(s.ada, "forecast").body), append(s.ada.Bearer(),
+		"X-Tollgate-Key", key, "X-Tollgate-Server", weather, "X-Forwarded-Method", "POST", "X-Forwarded-Proto", "https",
+		"X-Forwarded-Host", host, "X-Forwarded-Uri", "/mcp")...).WantStatus(t, http.StatusForbidden)
+	var evaluated struct {
+		Decision bool
+		Context  struct{ Reason string }
+	}
+	apiclient.Call(t, "POST", s.other.API+"/access/v1/evaluation", object{
+		"subject": object{"type": "person", "id": s.ada.Email}, "action": object{"name": "tools/call"},
+		"resource": object{"type": "mcp_tool", "id": "forecast", "properties": object{"server": weather}},
+	}, "Authorization", "Bearer "+key).WantStatus(t, http.StatusOK).Decode(t, &evaluated)
+	if evaluated.Decision || evaluated.Context.Reason != "tool_changed" {
+		t.Errorf("AuthZEN: %+v", evaluated)
+	}
 	if text := s.e.RunCommand(t, "", "access", "rule", "list", "--output", "json"); !strings.Contains(text, "not:openWorld") {
 		t.Errorf("the rules are %s", text)
 	}
