@@ -28,7 +28,7 @@ import (
 var countedSet = wire.NewSet(
 	prometheus.NewSignIn, wire.Bind(new(authapi.SignIn), new(*prometheus.SignIn)), prometheus.NewAudit, countTransactions,
 	countAuditEvents, measureHasher,
-	countDecisions, prometheus.NewPublisher, prometheus.NewProver, wire.Bind(new(registryapi.Prover), new(*prometheus.Prover)),
+	countDecisions, countSeenTools, prometheus.NewPublisher, prometheus.NewProver, wire.Bind(new(registryapi.Prover), new(*prometheus.Prover)),
 )
 
 // uncountedSet provides for operator commands what countedSet provides for the service.
@@ -68,6 +68,10 @@ func countAuditEvents(db *database.DB, a *prometheus.Audit) authstore.AuditLog {
 
 func countDecisions(m prometheus.Registerers) deciding.Count {
 	return prometheus.NewDecisions(m.Registry).Count
+}
+
+func countSeenTools(m prometheus.Registerers) deciding.CountTool {
+	return prometheus.NewSeenTools(m.Registry)
 }
 
 func newCallLog(log *logrus.Entry) deciding.Log { return decisionlog.New(log).DecidedCall }

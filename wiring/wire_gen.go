@@ -1099,6 +1099,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	members := inprocess.NewMembers(memberPorts)
 	resources := inprocess.NewResources(issued)
 	count := countDecisions(registerers)
+	countTool := countSeenTools(registerers)
 	decidingLog := newCallLog(log)
 	decidingPorts := deciding.Ports{
 		Rules:     store3,
@@ -1109,6 +1110,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Recorder:  trail,
 		Reporter:  reporter,
 		Count:     count,
+		CountTool: countTool,
 		Log:       decidingLog,
 		Clock:     clock,
 		Waiter:    waiter,

@@ -7,12 +7,15 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/tollgate-dev/tollgate/adapters/decideapi/extmcppb"
 	"github.com/tollgate-dev/tollgate/adapters/internal/jsonstring"
 	"github.com/tollgate-dev/tollgate/core/access"
+	"github.com/tollgate-dev/tollgate/core/registry/tools"
+	"github.com/tollgate-dev/tollgate/core/toolserver"
 )
 
 // agentgateway serves the policy decisions of agentgateway (contract Z-10).
@@ -145,7 +148,7 @@ var listings = map[string]listing{
 }
 
 // CheckResponse implements [extmcppb.ExtMcpServer]. It removes from lists what the caller would be
-// denied at one of the servers, and changes nothing else. A challenge is no denial: the caller learns from
+// denied at one of the servers, and changes nothing else. Tools are compared with the approved lists (contract W-8). A challenge is no denial: the caller learns from
 // it how to meet it.
 func (g *agentgateway) CheckResponse(ctx context.Context, m *extmcppb.McpResponse) (*extmcppb.McpResponseResult, error) {
 	l, ok := listings[m.GetMethod()]
@@ -201,10 +204,26 @@ func (l listing) callsOf(spans []span, target string, targets []string) (calls [
 			is = !slices.ContainsFunc(targets, func(t string) bool { _, has := cut(name, t); return has })
 		}
 		if is {
-			calls, of = append(calls, access.NewCall(l.uses, name)), append(of, i)
+			calls, of = append(calls, l.callOf(s, name, i)), append(of, i)
 		}
 	}
 	return calls, of
+}
+
+// callOf returns the call of an entry under a name, of a tool with its mark, which is made only if a server has an
+// approved list, and once. What is beyond the greatest list has no mark, so that no list costs more.
+func (l listing) callOf(s span, name string, place int) access.Call {
+	c := access.NewCall(l.uses, name)
+	if c.Class == access.CallsTools {
+		c.Mark = sync.OnceValue(func() (mark toolserver.Mark) {
+			if place >= tools.MaxTools {
+				return mark
+			}
+			mark, _ = tools.MarkOf(s.text, name) // no approved list has what has no mark
+			return mark
+		})
+	}
+	return c
 }
 
 func passResponse() *extmcppb.McpResponseResult {
@@ -214,7 +233,8 @@ func passResponse() *extmcppb.McpResponseResult {
 // span is an entry of a list: what it names, and where it is in the text.
 type span struct {
 	name       string
-	begin, end int
+	text       []byte
+	begin, end int // of the text
 	removed    bool
 }
 

@@ -1,6 +1,7 @@
 package decideapi
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -12,7 +13,10 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/decideapi/extmcppb"
 	"github.com/tollgate-dev/tollgate/core/access"
+	"github.com/tollgate-dev/tollgate/core/access/deciding"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry/tools"
+	"github.com/tollgate-dev/tollgate/core/toolserver"
 	"github.com/tollgate-dev/tollgate/test/must"
 )
 
@@ -159,6 +163,52 @@ func TestListsOfTargets(t *testing.T) {
 		if err != nil || string(got.GetMutated()) != c.want {
 			t.Errorf("%s: %v, error %v, want %s", name, got, err, c.want)
 		}
+	}
+}
+
+// TestMarksOfLists: a tool of a list has the mark that it has under its name at the server, and what is beyond the
+// greatest list has none, as has what is no tool.
+func TestMarksOfLists(t *testing.T) {
+	t.Parallel()
+	a, _ := newAPI(Config{})
+	g := &agentgateway{api: a}
+	var asked []access.Call
+	a.ports.Denied = func(_ context.Context, _ deciding.Question, calls []access.Call) ([]bool, error) {
+		asked = append(asked, calls...)
+		return make([]bool, len(calls)), nil
+	}
+	list := func(method, text string, targets ...string) []access.Call {
+		t.Helper()
+		asked = nil
+		_, err := g.CheckResponse(t.Context(), &extmcppb.McpResponse{Method: method, McpResponse: []byte(text), ServiceNames: targets})
+		must.Succeed(t, err)
+		return asked
+	}
+	want, err := tools.MarkOf([]byte(`{"name":"a","description":"d"}`), "a")
+	must.Succeed(t, err)
+	for name, c := range map[string]struct {
+		text    string
+		targets []string
+		marked  bool
+	}{
+		"of one server":    {`{"tools":[ {"description":"d", "name":"a","_meta":{}} ]}`, []string{"maps"}, true},
+		"of a target":      {`{"tools":[{"name":"maps_a","description":"d"}]}`, []string{"maps", "mail"}, true},
+		"another one":      {`{"tools":[{"name":"a","description":"e"}]}`, []string{"maps"}, false},
+		"a member twice":   {`{"tools":[{"name":"a","description":"d","description":"d"}]}`, []string{"maps"}, false},
+		"another spelling": {`{"tools":[{"name":"a","description":"d","DESCRIPTION":"e"}]}`, []string{"maps"}, false},
+	} {
+		calls := list("tools/list", c.text, c.targets...)
+		if len(calls) == 0 || (calls[0].Mark() == want) != c.marked || calls[0].Name != "a" {
+			t.Errorf("%s: %+v", name, calls)
+		}
+	}
+	many := strings.TrimSuffix(strings.Repeat(`{"name":"a","description":"d"},`, tools.MaxTools+1), ",")
+	calls := list("tools/list", `{"tools":[`+many+`]}`)
+	if calls[tools.MaxTools-1].Mark() != want || calls[tools.MaxTools].Mark() != (toolserver.Mark{}) {
+		t.Error("a tool beyond the greatest list has a mark")
+	}
+	if calls := list("prompts/list", `{"prompts":[{"name":"a"}]}`); len(calls) != 1 || calls[0].Mark != nil {
+		t.Errorf("a prompt is %+v", calls)
 	}
 }
 

@@ -115,6 +115,7 @@ var denials = map[access.Reason]string{
 	access.Disputed:       "programs disagree where this address leads: write it as the server's URL has it",
 	access.Quarantined:    "the tool server is in quarantine",
 	access.Unreadable:     "the call cannot be read: POST one JSON-RPC message of at most 64 KiB as it is, in UTF-8, and each member once",
+	access.ToolChanged:    "the tool is not as it was approved",
 	access.HeaderMismatch: "the headers Mcp-Method and Mcp-Name differ from the body",
 }
 
@@ -235,6 +236,7 @@ func (l listing) read(result []byte) (all []span, ok bool) {
 				return nil, false
 			}
 			one.end = r.Offset()
+			one.text = result[one.begin:one.end]
 			all = append(all, one)
 		}
 	}

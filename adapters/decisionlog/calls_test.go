@@ -39,7 +39,7 @@ func TestCalls(t *testing.T) {
 		{
 			"level": "info", "msg": "a call of a server was decided", "effect": "allow", "reason": "rule", "rule": "r",
 			"server": "com.example/a", "subject": "person:ada@example.com", "trust": "FULL_TRUST", "method": "tools/call",
-			"tool": strings.Repeat("x", 253) + "…", "address": "192.0.2.7", "client": "vscode", "observed_rule": "o", "observed_effect": "deny",
+			"tool": strings.Repeat("x", 253) + "…", "address": "192.0.2.7", "client": "vscode", "observed_rule": "o", "observed_effect": "deny", "observed_reason": "rule",
 		},
 		{
 			"level": "info", "msg": "a call of a server was decided", "effect": "deny", "reason": "not_listed", "decision_id": "7",

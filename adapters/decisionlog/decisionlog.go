@@ -144,6 +144,7 @@ func (l *Log) DecidedCall(ctx context.Context, q *deciding.Question, a *deciding
 		"subject": a.Subject.String(), "server": a.Server, "method": q.Call.Method, "tool": q.Call.Tool(),
 		"rule": string(a.Rule), "client": a.Subject.Client(), "decision_id": string(a.ID),
 		"observed_rule": string(a.Observed.Rule), "observed_effect": string(a.Observed.Effect),
+		"observed_reason": string(a.Observed.Reason),
 	} {
 		if value != "" {
 			fields[name] = shortText(value)

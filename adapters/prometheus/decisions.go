@@ -45,6 +45,13 @@ func NewDecisions(r prometheus.Registerer) *Decisions {
 	return d
 }
 
+// NewSeenTools registers the counter of tools in lists that pass. It returns a deciding.CountTool.
+func NewSeenTools(r prometheus.Registerer) func(access.Seen) {
+	c := newLabelCounters(r, "tollgate_tools_seen_total", "Tools in lists that passed, by what the approved lists of the server say.",
+		"result", string(access.Approved), string(access.Unapproved), string(access.Unreviewed))
+	return func(s access.Seen) { c.addTo(string(s), 1) }
+}
+
 // MeasureDecisions registers the age of what decides.
 func MeasureDecisions(age func() (time.Duration, bool, error), r prometheus.Registerer) {
 	newGaugeFunc(r, "tollgate_decide_snapshot_age_seconds",
@@ -63,7 +70,7 @@ func (d *Decisions) Count(of access.Decision) {
 		server = otherServer // a proxy can state any name
 	}
 	d.counter(decided{server, of.Effect, of.Reason, access.Enforce}).Inc()
-	if of.Observed.Rule != "" {
+	if of.Observed.Effect != "" {
 		d.counter(decided{server, of.Observed.Effect, of.Observed.Reason, access.Observe}).Inc()
 	}
 }

@@ -19,11 +19,23 @@ func TestDecisions(t *testing.T) {
 	d.Count(allowed)
 	d.Count(access.Decision{Effect: access.Deny, Reason: access.NotListed, Server: "com.example/unknown"})
 	d.Count(access.Decision{Effect: access.Deny, Reason: access.NotListed})
+	d.Count(access.Decision{Effect: access.Deny, Reason: access.ByDefault, Server: "com.example/b", Observed: access.Observed{
+		Effect: access.Deny, Reason: access.ToolChanged,
+	}})
+	see := NewSeenTools(r)
+	for _, s := range []access.Seen{access.Approved, access.Unapproved, access.Unapproved, access.Unreviewed} {
+		see(s)
+	}
 	const name = "tollgate_decide_total " // the labels are in the order of their names
 	checkMetrics(t, r, map[string]float64{
 		name + "allow enforce rule com.example/a":                   2,
 		name + "challenge observe insufficient_trust com.example/a": 1,
 		name + "deny enforce not_listed other":                      2,
+		name + "deny enforce default com.example/b":                 1,
+		name + "deny observe tool_changed com.example/b":            1,
+		"tollgate_tools_seen_total approved":                        1,
+		"tollgate_tools_seen_total unapproved":                      2,
+		"tollgate_tools_seen_total unknown":                         1,
 	})
 }
 

@@ -103,5 +103,8 @@ func (r *Rule) deniesAll() bool {
 
 // isUnconditional reports whether the rule matches all calls of its subjects and servers.
 func (r *Rule) isUnconditional() bool {
-	return len(r.Methods)+len(r.Tools)+len(r.Networks)+len(r.Clients) == 0
+	return !r.isAboutSomeCalls() && len(r.Networks)+len(r.Clients) == 0
 }
+
+// isAboutSomeCalls reports whether the rule matches only some methods or tools.
+func (r *Rule) isAboutSomeCalls() bool { return len(r.Methods)+len(r.Tools)+len(r.Hints) > 0 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
+	"github.com/tollgate-dev/tollgate/core/toolserver"
 )
 
 // Class is a group of methods that rules name (contract Z-2).
@@ -40,6 +41,9 @@ type Call struct {
 	// ID is the id of the request, as JSON; nil without one, or if it could not be read. It is a part
 	// of the body.
 	ID []byte
+	// Mark returns the mark of the tool as a list that passes has it, the zero value for one that cannot be marked;
+	// nil for a call, of which the mark is not known.
+	Mark func() toolserver.Mark
 }
 
 // Tool returns the tool of a call of one; otherwise it is empty.

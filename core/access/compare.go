@@ -11,7 +11,7 @@ import (
 // Change says what other rules would do to a call that was decided before.
 type Change struct {
 	Same      bool // both do the same
-	Uncertain bool // it depends on groups or grants of the caller, which are not known
+	Uncertain bool // it depends on groups or grants of the caller, or on its tool, which are not known
 	Old, New  Verdict
 }
 
@@ -22,8 +22,8 @@ type Verdict struct {
 }
 
 // Compare returns how two sets of rules differ about a call of a server that is listed. Unless the
-// caller is Member.Whole, groups and grants that it does not have are not known: a rule that selects
-// by them may match or not, the same in both.
+// caller is Member.Whole, groups and grants that it does not have are not known, and the tools of the server never
+// are: a rule that selects by them may match or not, the same in both.
 func Compare(before, after *Snapshot, q *Question, of *Listing) Change {
 	old, changed := before.outcomes(q, of), after.outcomes(q, of)
 	if slices.EqualFunc(old, changed, outcome.equals) {
@@ -50,7 +50,7 @@ func Compare(before, after *Snapshot, q *Question, of *Listing) Change {
 type outcome struct {
 	Verdict
 
-	needs string // the selectors that must match, which are not known; empty if it matches
+	needs string // the selectors and hints that must match, which are not known; empty if it matches
 }
 
 func (o outcome) equals(p outcome) bool { return o.Effect == p.Effect && o.needs == p.needs }
@@ -63,17 +63,24 @@ func (s *Snapshot) outcomes(q *Question, of *Listing) (all []outcome) {
 	for i := range s.rules {
 		r := &s.rules[i]
 		open := *r // to all subjects
-		open.Subjects = []Selector{{Kind: SelectAnyone}}
-		if s.passes(r) || open.failed(q, of.Name) != "" {
+		open.Subjects, open.Hints = []Selector{{Kind: SelectAnyone}}, nil
+		if s.passes(r) || len(r.Hints) > 0 && q.Call.Tool() == "" || open.failed(q, of.Name, noTool) != "" {
 			continue
 		}
 		effect, _, _ := r.apply(q.Subject)
 		one := outcome{Verdict: Verdict{effect, r.Name}}
-		if r.selects(q.Subject, of.Name) != (Selector{}) {
-			return append(all, one)
+		for _, h := range slices.Sorted(slices.Values(r.Hints)) { // by lists that are not known
+			one.needs += string(h) + "\n"
 		}
-		if one.needs = q.Subject.unknownIn(r.Subjects); one.needs != "" {
-			all = append(all, one)
+		if r.selects(q.Subject, of.Name) == (Selector{}) {
+			unknown := q.Subject.unknownIn(r.Subjects)
+			if unknown == "" {
+				continue
+			}
+			one.needs += unknown
+		}
+		if all = append(all, one); one.needs == "" {
+			return all
 		}
 	}
 	effect := cmp.Or(s.options.Default, Deny)

@@ -17,7 +17,7 @@ func TestComparedRules(t *testing.T) {
 	server := access.Listing{Name: mustName(t, "com.example/weather")}
 	deny, z := audit.Text("deny"), audit.Text("z")
 	group := rule{"subjects": list("group:acme/dev")}
-	const same, uncertain = "same", "uncertain"
+	const same, uncertain, unknown = "same", "uncertain", "unknown" // unknown also of one whose groups are known
 	for name, c := range map[string]struct {
 		old, changed []rule
 		want         string
@@ -35,6 +35,9 @@ func TestComparedRules(t *testing.T) {
 		"a group more, of who may":     {[]rule{{"name": z}}, []rule{{"name": z}, group}, same},
 		"a group may deny":             {[]rule{{}}, []rule{{}, {"name": z, "effect": deny, "subjects": list("group:acme/dev")}}, uncertain},
 		"a grant may deny":             {[]rule{{}}, []rule{{}, {"name": z, "effect": deny, "subjects": list("grant:edit")}}, uncertain},
+		"the same hints":               {[]rule{{"hints": list("readOnly")}}, []rule{{"hints": list("readOnly")}}, same},
+		"hints may allow":              {nil, []rule{{"hints": list("readOnly")}}, unknown},
+		"hints of no tool":             {nil, []rule{{"hints": list("readOnly"), "tools": list("other")}}, same},
 		"a service is not this person": {[]rule{{}}, []rule{{}, {"name": z, "effect": deny, "subjects": list("service:ci")}}, same},
 	} {
 		compile := func(all []rule) *access.Snapshot {
@@ -56,7 +59,9 @@ func TestComparedRules(t *testing.T) {
 		if d.Same {
 			got = same
 		} else if d.Uncertain {
-			got = uncertain
+			if got = uncertain; c.want == unknown {
+				got = unknown
+			}
 		}
 		if got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
@@ -82,7 +87,7 @@ func TestComparedRulesAgreeWithDecisions(t *testing.T) {
 		}
 		changed = append(changed, mustRule(t, c.rule(50)))
 		o := access.Options{Default: access.Effect(c.one("allow", "deny"))}
-		server := access.Listing{Name: mustName(t, c.server())}
+		server := access.Listing{Name: mustName(t, c.server()), Tools: c.lists()}
 		servers := []access.Listing{server}
 		before, after := access.Compile(o, rules, servers), access.Compile(o, changed, servers)
 		m := c.member(t)

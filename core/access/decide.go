@@ -34,6 +34,7 @@ const (
 	InsufficientTrust Reason = "insufficient_trust" // of the subject for the rule
 	Unreadable        Reason = "unreadable"         // the call, where a rule distinguishes calls
 	HeaderMismatch    Reason = "header_mismatch"    // the headers state another call than the body
+	ToolChanged       Reason = "tool_changed"       // the tool is not as it was approved
 	Away              Reason = "away"               // the database, and the settings allow the call then
 )
 
@@ -48,9 +49,9 @@ type Decision struct {
 }
 
 // Observed is what the first rule would have done that was passed over and comes before the one that
-// decided; the zero value without one.
+// decided, or what the change of a tool would have done; the zero value without one.
 type Observed struct {
-	Rule   RuleName
+	Rule   RuleName // empty for the change of a tool
 	Effect Effect
 	Reason Reason
 }
@@ -127,6 +128,8 @@ func (s *Snapshot) decideServer(q *Question, k *knownServer, stated string) Deci
 		d.Reason = HeaderMismatch
 	case q.Call.Problem == Unreadable && s.distinguishes(q, k):
 		d.Reason = Unreadable
+	case s.refusesTool(q, k, &d):
+		d.Reason = ToolChanged
 	case !s.decideByRules(q, k, &d):
 		s.decideByDefault(q, unknown, &d)
 	}
@@ -136,7 +139,7 @@ func (s *Snapshot) decideServer(q *Question, k *knownServer, stated string) Deci
 // decideByRules reports whether a rule decides.
 func (s *Snapshot) decideByRules(q *Question, k *knownServer, d *Decision) bool {
 	decides, observes := s.find(q, k)
-	if observes < len(s.rules) {
+	if observes < len(s.rules) && d.Observed.Effect == "" {
 		r := &s.rules[observes]
 		effect, reason, _ := r.apply(q.Subject)
 		d.Observed = Observed{r.Name, effect, reason}
@@ -183,13 +186,15 @@ const (
 	OnServer  Condition = "servers"
 	OnMethod  Condition = "methods"
 	OnTool    Condition = "tools"
+	OnHint    Condition = "hints"
 	OnNetwork Condition = "networks"
 	OnTime    Condition = "expiresAt"
 	OnMode    Condition = "mode"
 )
 
-// failed returns the first condition that does not hold; empty if the rule matches.
-func (r *Rule) failed(q *Question, of toolserver.Name) Condition {
+// failed returns the first condition that does not hold of a call of a server, whose tool has traits; empty if the
+// rule matches.
+func (r *Rule) failed(q *Question, of toolserver.Name, tool toolserver.Traits) Condition {
 	switch {
 	case r.selects(q.Subject, of) == Selector{}:
 		return OnSubject
@@ -201,6 +206,8 @@ func (r *Rule) failed(q *Question, of toolserver.Name) Condition {
 		return OnMethod
 	case len(r.Tools) > 0 && !r.namesTool(q.Call.Tool()):
 		return OnTool
+	case len(r.Hints) > 0 && !r.admitsTool(tool):
+		return OnHint
 	case len(r.Networks) > 0 && !r.admits(q.From):
 		return OnNetwork
 	case r.hasExpired(q.At):
@@ -239,6 +246,9 @@ func (r *Rule) namesTool(tool string) bool {
 		return one == tool || wild && strings.HasPrefix(tool, prefix)
 	})
 }
+
+// admitsTool reports whether the hints of a rule hold of the tool of a call.
+func (r *Rule) admitsTool(tool toolserver.Traits) bool { return tool != noTool && hold(r.Hints, tool) }
 
 func (r *Rule) admits(from netip.Addr) bool {
 	from = from.Unmap().WithZone("")
@@ -285,6 +295,7 @@ type Explanation struct {
 	Reasons  []string         // why the subject has it, in sentences; empty if the question says the level
 	Listing  Standing         // of the server
 	Steps    []Step           // the rules before the one that decided, in their order
+	Tool     *ToolFacts       // of the server; nil for a call of no tool
 	Selector Selector         // by which the deciding rule selected the subject
 	Grant    Grant            // that the selector needs; otherwise the zero value
 }
@@ -302,11 +313,12 @@ func (e *Explanation) Page(offset, limit int) []Step {
 func (s *Snapshot) Explain(q *Question) Explanation {
 	d, k := s.decideAbout(q)
 	e := Explanation{Decision: d, Subject: q.Subject.String(), Member: q.Subject.member, Trust: q.Subject.Trust(), Listing: standingOf(k)}
+	if k == nil { // a rule decides about the name that the proxy states
+		k = unlisted(q.Server)
+	}
+	e.Tool = k.factsOf(&q.Call)
 	if d.Reason != ByRule && d.Reason != ByDefault && (d.Reason != InsufficientTrust || d.Rule == "") {
 		return e
-	}
-	if k == nil { // a rule decided about the name that the proxy states
-		k = unlisted(q.Server)
 	}
 	for i := range s.rules {
 		r := &s.rules[i]
@@ -315,7 +327,7 @@ func (s *Snapshot) Explain(q *Question) Explanation {
 			e.Grant = q.Subject.grantFor(e.Selector, k.Name)
 			break
 		}
-		failed := r.failed(q, k.Name)
+		failed := r.failed(q, k.Name, k.tools.traitsOf(&q.Call))
 		if failed == "" {
 			failed = OnMode
 		}

@@ -5,7 +5,7 @@ import "fmt"
 // Dump returns all that a snapshot knows of servers and their addresses, in order.
 func (s *Snapshot) Dump() (all []string) {
 	for name, k := range s.servers.from("") {
-		all = append(all, fmt.Sprint(name, k.Name, k.Quarantined, k.Deleted, k.places))
+		all = append(all, fmt.Sprint(name, k.Name, k.Quarantined, k.Deleted, k.places, k.tools))
 	}
 	for key, remotes := range s.remotes.from("") {
 		for _, r := range remotes {
@@ -50,7 +50,7 @@ func (s *Snapshot) Tried(q *Question) (n int) {
 	for b := range s.decide.of(q.Server) {
 		for _, key := range q.Subject.selectors() {
 			if l := b[key]; l != nil {
-				l.fitting(q, func(int32) bool { n++; return true })
+				l.fitting(q, unlisted(q.Server).tools.traitsOf(&q.Call), func(int32) bool { n++; return true })
 			}
 		}
 	}

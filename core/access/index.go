@@ -32,7 +32,8 @@ type lists struct {
 	clients  hashed
 	lengths  []int // of the prefixes
 	networks map[netip.Prefix][]int32
-	bits     []int // of the networks
+	bits     []int                         // of the networks
+	hints    map[toolserver.Traits][]int32 // by the traits of which the hints hold
 }
 
 // hashed has the numbers of rules by texts: each is the upper half of the hash of a text, and the number,
@@ -158,7 +159,7 @@ var everything = func() []toolserver.Pattern {
 
 // narrowest returns the condition of a call by which a rule is found; empty without one.
 func (r *Rule) narrowest() Condition {
-	for _, c := range [...]Condition{OnClient, OnTool, OnNetwork, OnMethod} {
+	for _, c := range [...]Condition{OnClient, OnTool, OnNetwork, OnHint, OnMethod} {
 		if r.values(c) > 0 {
 			return c
 		}
@@ -175,6 +176,10 @@ func (r *Rule) values(c Condition) int {
 		return len(r.Tools)
 	case OnNetwork:
 		return len(r.Networks)
+	case OnHint:
+		if len(r.Hints) > 0 {
+			return len(possible(r.Hints))
+		}
 	case OnMethod:
 		return len(r.Methods)
 	}
@@ -200,6 +205,10 @@ func (l *lists) add(r *Rule, number int32, by Condition) {
 		for _, network := range r.Networks {
 			l.networks = addTo(l.networks, network.Masked(), number)
 			l.bits = addSize(l.bits, network.Bits())
+		}
+	case OnHint:
+		for _, t := range possible(r.Hints) {
+			l.hints = addTo(l.hints, t, number)
 		}
 	case OnMethod:
 		for _, class := range r.Methods {
@@ -227,10 +236,13 @@ func addSize(sizes []int, n int) []int {
 	return slices.Insert(sizes, i, n)
 }
 
-// fitting calls try with the rules that a question may fit: with those of each list in their order, until
+// fitting calls try with the rules that a question about a tool with traits may fit: with those of each list in their order, until
 // it returns false.
-func (l *lists) fitting(q *Question, try func(int32) bool) {
+func (l *lists) fitting(q *Question, of toolserver.Traits, try func(int32) bool) {
 	each(l.rest, try)
+	if l.hints != nil {
+		each(l.hints[of], try)
+	}
 	if l.methods != nil {
 		each(l.methods[q.Call.Class], try)
 	}
@@ -265,7 +277,7 @@ func each(list []int32, try func(int32) bool) bool {
 // all returns all rules, some of them more than once.
 func (l *lists) all() iter.Seq[int32] {
 	return func(yield func(int32) bool) {
-		_ = each(l.rest, yield) && eachOf(l.methods, yield) && eachOf(l.networks, yield) &&
+		_ = each(l.rest, yield) && eachOf(l.methods, yield) && eachOf(l.networks, yield) && eachOf(l.hints, yield) &&
 			eachHashed(l.tools, yield) && eachHashed(l.prefixes, yield) &&
 			eachHashed(l.clients, yield)
 	}

@@ -45,6 +45,14 @@ var RuleKind = kinds.Kind{
 			Usage: "tool, or a prefix that ends in *; may be repeated (default all)", Whole: true, Column: "TOOLS",
 		},
 		{
+			Name: "hints", Shape: kinds.Texts, Label: "Hints", Control: "choices",
+			Hint: "What holds of the tool by its approved list; one that says nothing is destructive and open-world. Empty for all.",
+			Doc: "All of them hold of the tool, by the approved lists of the server; a tool that says nothing, or is in no list, is destructive and open-world. " +
+				"Empty for all. A rule with hints matches calls of tools only", Most: maxHints, Example: "readOnly", Options: kinds.Words(Hints()...),
+			Usage:  "what holds of the tool: readOnly, destructive, idempotent or openWorld, or not: and one of them; may be repeated (default all)",
+			Column: "HINTS",
+		},
+		{
 			Name: "minTrust", Label: "Least trust", Control: "select", Hint: "Of a rule that allows. Who has less is asked to verify.",
 			Options: append([]kinds.Option{{Text: "Any"}}, kinds.Words(trustlevel.Names()...)...), Null: true,
 			Doc: "The trust level that a rule that allows requires; a caller below it is challenged", Example: "LIMITED_TRUST",

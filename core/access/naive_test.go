@@ -18,9 +18,14 @@ import (
 )
 
 // naive decides from the texts of rules, as contract Z-3 says, without an index.
-func naive(o access.Options, rules []audit.Details, m access.Member, q *access.Question) (access.Effect, string) {
+func naive(
+	o access.Options, rules []audit.Details, m access.Member, q *access.Question, lists []access.ToolList,
+) (access.Effect, string) {
 	if m.Trust == trustlevel.HighRisk {
 		return access.Challenge, ""
+	}
+	if o.OnChange == toolserver.DenyCalls && o.Mode != access.Observe && q.Call.Class == access.CallsTools && naiveRefuses(lists, q.Call.Name) {
+		return access.Deny, ""
 	}
 	sorted := slices.Clone(rules)
 	slices.SortFunc(sorted, func(a, b audit.Details) int {
@@ -33,7 +38,7 @@ func naive(o access.Options, rules []audit.Details, m access.Member, q *access.Q
 		return strings.Compare(a.Text("name"), b.Text("name"))
 	})
 	for _, r := range sorted {
-		if r.Text("mode") == "observe" || o.Mode == access.Observe || !naiveMatch(r, m, q) {
+		if r.Text("mode") == "observe" || o.Mode == access.Observe || !naiveMatch(r, m, q, lists) {
 			continue
 		}
 		effect := access.Effect(r.Text("effect"))
@@ -52,7 +57,7 @@ func naive(o access.Options, rules []audit.Details, m access.Member, q *access.Q
 	return access.Deny, ""
 }
 
-func naiveMatch(r audit.Details, m access.Member, q *access.Question) bool {
+func naiveMatch(r audit.Details, m access.Member, q *access.Question, lists []access.ToolList) bool {
 	some := func(field string, fits func(string) bool) bool {
 		return slices.ContainsFunc(r.List(field), func(v audit.Value) bool { return fits(string(v.(audit.Text))) })
 	}
@@ -61,6 +66,7 @@ func naiveMatch(r audit.Details, m access.Member, q *access.Question) bool {
 		return pattern == text || wild && strings.HasPrefix(text, prefix)
 	}
 	class := string(q.Call.Class)
+	traits := naiveTraits(lists, q.Call.Name)
 	expires, err := time.Parse(time.RFC3339, r.Text("expiresAt"))
 	return some("subjects", func(s string) bool {
 		kind, value, _ := strings.Cut(s, ":")
@@ -74,6 +80,10 @@ func naiveMatch(r audit.Details, m access.Member, q *access.Question) bool {
 	}) && some("servers", func(p string) bool { return glob(p, q.Server) }) &&
 		(r["methods"] == nil || some("methods", func(s string) bool { return s == class })) &&
 		(r["tools"] == nil || q.Call.Class == access.CallsTools && some("tools", func(p string) bool { return glob(p, q.Call.Name) })) &&
+		(r["hints"] == nil || q.Call.Class == access.CallsTools && !some("hints", func(h string) bool {
+			one, without := strings.CutPrefix(h, "not:")
+			return traits[one] == without
+		})) &&
 		(r["clients"] == nil || some("clients", func(s string) bool { return s == q.Subject.Client() })) &&
 		(r["networks"] == nil || some("networks", func(n string) bool { return netip.MustParsePrefix(n).Contains(q.From) })) &&
 		(err != nil || expires.After(q.At))
@@ -87,6 +97,10 @@ func (c chance) one(all ...string) string { return all[c.IntN(len(all))] }
 func (c chance) some(most int, all ...string) audit.List {
 	c.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return audit.Texts(all[:1+c.IntN(min(most, len(all)))])
+}
+
+func (c chance) onChange() toolserver.OnChange {
+	return toolserver.OnChange(c.one("notify", "deny", "quarantine"))
 }
 
 func (c chance) server() string { return c.one("a", "ab", "b") + "/" + c.one("x", "xy", "z") }
@@ -116,6 +130,10 @@ func (c chance) rule(i int) audit.Details {
 		if c.IntN(4) == 0 {
 			r[field] = c.some(2, values...)
 		}
+	}
+	if c.IntN(5) == 0 {
+		hints := []string{c.one("readOnly", "not:readOnly", "destructive", "not:destructive", "openWorld", "not:openWorld")}
+		r["hints"] = audit.Texts(append(hints, "not:idempotent", "idempotent")[:1+c.IntN(2)])
 	}
 	if c.IntN(20) == 0 { // likewise, with the tools
 		r["tools"] = append(texts(60+c.IntN(100), "other%d"), audit.Text(c.one("t", "t*")))
@@ -160,6 +178,7 @@ func TestDecisionsAgreeWithTheNaiveEvaluator(t *testing.T) {
 			servers = append(servers, access.Listing{Name: mustName(t, a+"/"+b)})
 		}
 	}
+	lists := map[string][]access.ToolList{}
 	effects := map[access.Effect]int{}
 	for range 600 {
 		texts, rules := make([]audit.Details, c.IntN(25)), []access.Rule{}
@@ -170,6 +189,11 @@ func TestDecisionsAgreeWithTheNaiveEvaluator(t *testing.T) {
 		o := access.Options{Default: access.Effect(c.one("allow", "deny"))}
 		if c.IntN(20) == 0 {
 			o.Mode = access.Observe
+		}
+		o.OnChange = c.onChange()
+		for i := range servers {
+			servers[i].Tools = c.lists()
+			lists[servers[i].Name.String()] = servers[i].Tools
 		}
 		s := access.Compile(o, rules, servers)
 		for n := range 200 {
@@ -182,7 +206,7 @@ func TestDecisionsAgreeWithTheNaiveEvaluator(t *testing.T) {
 				Subject: &subject, Server: c.server(), At: noon, From: netip.MustParseAddr(c.one("10.1.2.3", "10.2.0.1", "192.0.2.1")),
 				Call: access.NewCall(c.one("tools/call", "tools/call", "tools/list", "prompts/get", "resources/read", "ping"), c.one("t", "tu", "u", "v")),
 			}
-			effect, name := naive(o, texts, m, &q)
+			effect, name := naive(o, texts, m, &q, lists[q.Server])
 			d := s.Decide(&q)
 			effects[d.Effect]++
 			if d.Effect != effect || string(d.Rule) != name {
@@ -269,6 +293,7 @@ func BenchmarkDecideLate(b *testing.B) {
 		"tools":   func(i int) audit.Details { return audit.Details{"tools": list(fmt.Sprintf("other_%d", i))} },
 		"clients": func(i int) audit.Details { return audit.Details{"clients": list(fmt.Sprintf("client-%d", i))} },
 		"methods": func(int) audit.Details { return audit.Details{"methods": list("tools/list")} },
+		"hints":   func(int) audit.Details { return audit.Details{"hints": list("readOnly", "not:openWorld")} },
 		"networks": func(i int) audit.Details {
 			return audit.Details{"networks": list(fmt.Sprintf("10.%d.%d.0/24", i/250, i%250))}
 		},

@@ -22,8 +22,11 @@ func (s *Snapshot) Permits(
 		return 0, false
 	}
 	rules := s.applying(subject, k, from, at)
-	for c := range samples(rules) {
-		level, allows := s.firstOf(rules, &c)
+	for c := range samples(rules, k) {
+		if s.deniesTools(k) && k.tools.refuses(&c) {
+			continue
+		}
+		level, allows := s.firstOf(rules, &c, k)
 		if allows && (!ok || level < least) {
 			least, ok = level, true
 		}
@@ -42,7 +45,7 @@ func (s *Snapshot) applying(subject *Subject, k *knownServer, from netip.Addr, a
 		if r.hasExpired(at) || !r.isAbout(subject, k.Name) || len(r.Networks) > 0 && !r.admits(from) {
 			continue
 		}
-		if all = append(all, r); len(r.Methods)+len(r.Tools) == 0 {
+		if all = append(all, r); !r.isAboutSomeCalls() {
 			break
 		}
 	}
@@ -54,12 +57,19 @@ func (s *Snapshot) applying(subject *Subject, k *knownServer, from netip.Addr, a
 const fresh = "\x00"
 
 // samples returns calls of which rules allow one if they allow any call: for each class, and for the tools
-// of each rule that allows.
-func samples(rules []*Rule) iter.Seq[Call] {
+// of each rule that allows, and those of approved lists.
+func samples(rules []*Rule, k *knownServer) iter.Seq[Call] {
 	return func(yield func(Call) bool) {
 		for _, class := range Classes() {
 			if !yield(Call{Class: class, Name: fresh}) {
 				return
+			}
+		}
+		if k.tools != nil {
+			for _, t := range k.tools.tools {
+				if !yield(Call{Class: CallsTools, Name: t.name}) {
+					return
+				}
 			}
 		}
 		for _, r := range rules {
@@ -80,9 +90,10 @@ func samples(rules []*Rule) iter.Seq[Call] {
 
 // firstOf returns whether the first of the rules that matches a call allows it, or else the default, and
 // the trust level that this requires.
-func (s *Snapshot) firstOf(rules []*Rule, c *Call) (required trustlevel.Level, allows bool) {
+func (s *Snapshot) firstOf(rules []*Rule, c *Call, k *knownServer) (required trustlevel.Level, allows bool) {
 	for _, r := range rules {
-		if (len(r.Methods) == 0 || slices.Contains(r.Methods, c.Class)) && (len(r.Tools) == 0 || r.namesTool(c.Tool())) {
+		if (len(r.Methods) == 0 || slices.Contains(r.Methods, c.Class)) && (len(r.Tools) == 0 || r.namesTool(c.Tool())) &&
+			(len(r.Hints) == 0 || r.admitsTool(k.tools.traitsOf(c))) {
 			return r.MinTrust, r.Effect == Allow
 		}
 	}

@@ -40,7 +40,11 @@ func TestPermitsAgreeWithDecisions(t *testing.T) {
 		for i := range c.IntN(12) {
 			rules = append(rules, mustRule(t, c.rule(i)))
 		}
-		s := access.Compile(access.Options{Default: access.Effect(c.one("allow", "deny", "deny"))}, rules, servers)
+		for i := range servers {
+			servers[i].Tools = c.lists()
+		}
+		o := access.Options{Default: access.Effect(c.one("allow", "deny", "deny")), OnChange: c.onChange()}
+		s := access.Compile(o, rules, servers)
 		m := c.member(t)
 		if m.Kind != access.Person {
 			continue

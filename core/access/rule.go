@@ -49,6 +49,7 @@ type Rule struct {
 	Servers   []toolserver.Pattern
 	Methods   []Class          // empty for all
 	Tools     []string         // names, or prefixes with "*" at the end; empty for all
+	Hints     []Hint           // that hold of the tool; empty for all
 	MinTrust  trustlevel.Level // of a rule that allows; 0 for any
 	Networks  []netip.Prefix   // from which the call comes; empty for all
 	Clients   []string         // whose tokens of the authorization server call; empty for all tokens
@@ -81,6 +82,7 @@ func ParseRule(given audit.Details) (Rule, error) {
 		Servers:  fields.Parsed(&r, "servers", true, maxServers, toolserver.ParsePattern),
 		Methods:  fields.Parsed(&r, "methods", false, len(Classes()), parseClass),
 		Tools:    fields.Parsed(&r, "tools", false, maxTools, parseTool),
+		Hints:    readHints(&r),
 		Networks: r.Networks("networks", maxNetworks),
 		Clients:  r.LongTexts("clients", maxClients, maxClient),
 		Mode:     fields.Word(&r, "mode", Enforce, Enforce, Observe),
@@ -220,6 +222,7 @@ func (r *Rule) Fields() audit.Details {
 	}
 	fields.SetTexts(all, "methods", r.Methods)
 	fields.SetTexts(all, "tools", r.Tools)
+	fields.SetTexts(all, "hints", r.Hints)
 	fields.SetTexts(all, "networks", fields.NetworkTexts(r.Networks))
 	fields.SetTexts(all, "clients", r.Clients)
 	all.Set("minTrust", r.MinTrust.String())

@@ -69,6 +69,9 @@ func TestBoundsOfRules(t *testing.T) {
 		{"methods", list("tools/*"), "methods[0]"}, {"methods", list("initialize"), "methods[0]"},
 		{"tools", texts(500, "tool%d"), ""}, {"tools", texts(501, "tool%d"), "tools"}, {"tools", list("get_*", "*"), ""},
 		{"tools", list("a*b"), "tools[0]"}, {"tools", list("**"), "tools[0]"}, {"tools", list(""), "tools[0]"},
+		{"hints", list("readOnly", "not:destructive", "idempotent", "not:openWorld"), ""}, {"hints", list("safe"), "hints[0]"},
+		{"hints", list("readOnly", "not:readOnly"), "hints"}, {"hints", list("readOnly", "destructive"), "hints"},
+		{"hints", list("idempotent", "idempotent"), "hints[1]"}, {"hints", list("not:not:readOnly"), "hints[0]"},
 		{"minTrust", audit.Text("LIMITED_TRUST"), ""}, {"minTrust", audit.Text("TOKEN"), "minTrust"},
 		{"networks", list("10.0.0.0/8", "2001:db8::/32"), ""}, {"networks", list("10.0.0.1"), "networks[0]"},
 		{"networks", texts(101, "10.0.%d.0/24"), "networks"},
@@ -120,6 +123,7 @@ func TestRulesRoundTrip(t *testing.T) {
 		rule, err := access.ParseRule(fieldsOf(audit.Details{
 			"order": audit.Number(rapid.IntRange(0, 10_000).Draw(t, "order")), "methods": some("methods", "tools/call", "other"),
 			"subjects": some("subjects", "anyone", "group:acme/dev", "person:a@b.example"), "tools": some("tools", "a", "b*"),
+			"hints":    some("hints", "not:readOnly", "not:destructive", "openWorld", "idempotent"),
 			"clients":  some("clients", "c", "https://c.example/client.json"),
 			"networks": some("networks", "10.1.0.0/16", "::/0"), "mode": audit.Text("observe"),
 			"minTrust": audit.Text("UNVERIFIED"), "expiresAt": audit.Text("2027-01-01T00:00:00.25+01:00"),

@@ -3,6 +3,7 @@ package access
 import (
 	"iter"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -14,6 +15,8 @@ type Options struct {
 	Default  Effect // of a call that no rule matches
 	Unlisted Effect // of a server that is not listed
 	Mode     Mode   // Observe passes all rules over
+	// OnChange is what happens to calls of tools that are not as they were approved: DenyCalls denies them.
+	OnChange toolserver.OnChange
 }
 
 // Listing is a server as the registry lists it.
@@ -25,6 +28,8 @@ type Listing struct {
 	Withdrawn   []string
 	Quarantined bool // all versions are in quarantine or deleted, and some are in quarantine
 	Deleted     bool // all versions are deleted: the server is not listed
+	// Tools are the tool lists of listed versions; nil for a server without an approved one.
+	Tools []ToolList
 }
 
 // Snapshot has rules and servers in the form in which they are matched. It never changes, and is
@@ -42,6 +47,7 @@ type ruleset struct {
 	options         Options
 	rules           []Rule  // in the order in which they are tried
 	ends            []int64 // when they end, in microseconds of Unix
+	hints           bool    // some rule has hints
 	decide, observe index   // of the rules that decide, and of those that are passed over
 }
 
@@ -51,6 +57,7 @@ type knownServer struct {
 	Quarantined, Deleted bool // as Listing has them
 	places               []placed
 	addresses            []address
+	tools                *knownTools // nil without an approved list
 }
 
 // placed is a key of remotes under which a server is found.
@@ -73,6 +80,7 @@ func (s *Snapshot) WithRules(rules []Rule) *Snapshot {
 	r.ends = make([]int64, len(r.rules))
 	for i := range r.rules {
 		one := &r.rules[i]
+		r.hints = r.hints || len(one.Hints) > 0
 		if r.ends[i] = math.MaxInt64; !one.ExpiresAt.IsZero() {
 			r.ends[i] = one.ExpiresAt.UnixMicro() // they have no nanoseconds
 		}
@@ -115,7 +123,7 @@ func (s *Snapshot) With(changed []Listing) *Snapshot {
 
 // newServer returns the server of a listing; nil if nothing about it needs to be known.
 func newServer(l Listing) *knownServer {
-	k := &knownServer{Name: l.Name, Quarantined: l.Quarantined, Deleted: l.Deleted, addresses: addressesOf(&l)}
+	k := &knownServer{Name: l.Name, Quarantined: l.Quarantined, Deleted: l.Deleted, addresses: addressesOf(&l), tools: newTools(l.Tools)}
 	for i, urls := range [...][]string{l.Remotes, l.Withdrawn} {
 		for _, url := range urls {
 			at, ok := placeOf(url)
@@ -137,7 +145,7 @@ func (k *knownServer) equals(other *knownServer) bool {
 		return k == other
 	}
 	return k.Quarantined == other.Quarantined && k.Deleted == other.Deleted && slices.Equal(k.places, other.places) &&
-		slices.Equal(k.addresses, other.addresses)
+		slices.Equal(k.addresses, other.addresses) && reflect.DeepEqual(k.tools, other.tools)
 }
 
 // unlisted returns a server that is not listed, for the rules about the name that a proxy states. Without
@@ -153,8 +161,12 @@ func (s *ruleset) Rules() []Rule { return slices.Clone(s.rules) }
 // find returns the first rule that decides a question about a server, and the first before it that
 // only observes; both are len(s.rules) without one.
 func (s *ruleset) find(q *Question, k *knownServer) (decides, observes int) {
-	decides = s.first(q, k.Name, &s.decide, len(s.rules))
-	if observes = s.first(q, k.Name, &s.observe, decides); observes == decides {
+	tool := noTool
+	if s.hints {
+		tool = k.tools.traitsOf(&q.Call)
+	}
+	decides = s.first(q, k.Name, tool, &s.decide, len(s.rules))
+	if observes = s.first(q, k.Name, tool, &s.observe, decides); observes == decides {
 		observes = len(s.rules)
 	}
 	return decides, observes
@@ -162,10 +174,10 @@ func (s *ruleset) find(q *Question, k *knownServer) (decides, observes int) {
 
 // first returns the first rule of an index that a question about a server matches, or before if that is
 // not one of the rules before it.
-func (s *ruleset) first(q *Question, of toolserver.Name, in *index, before int) int {
+func (s *ruleset) first(q *Question, of toolserver.Name, tool toolserver.Traits, in *index, before int) int {
 	now := q.At.UnixMicro()
 	try := func(i int32) bool {
-		if int(i) < before && now < s.ends[i] && s.rules[i].failed(q, of) == "" {
+		if int(i) < before && now < s.ends[i] && s.rules[i].failed(q, of, tool) == "" {
 			before = int(i)
 		}
 		return int(i) < before
@@ -173,7 +185,7 @@ func (s *ruleset) first(q *Question, of toolserver.Name, in *index, before int) 
 	for b := range in.of(of.String()) {
 		for _, key := range q.Subject.selectors() {
 			if l := b[key]; l != nil {
-				l.fitting(q, try)
+				l.fitting(q, tool, try)
 			}
 		}
 	}
@@ -184,11 +196,15 @@ func (s *ruleset) first(q *Question, of toolserver.Name, in *index, before int) 
 func (s *ruleset) passes(r *Rule) bool { return r.Mode == Observe || s.options.Mode == Observe }
 
 // distinguishes reports whether a rule that matches the subject and the server names tools or
-// methods, so that a call that cannot be read must not be decided (contract Z-6).
-func (s *ruleset) distinguishes(q *Question, k *knownServer) bool {
+// methods, or has hints, so that a call that cannot be read must not be decided (contract Z-6). It could
+// also be that of a tool which is not as it was approved.
+func (s *Snapshot) distinguishes(q *Question, k *knownServer) bool {
+	if s.deniesTools(k) {
+		return true
+	}
 	for i := range s.about(q.Subject, k) {
 		r := &s.rules[i]
-		if len(r.Methods)+len(r.Tools) > 0 && !r.hasExpired(q.At) && r.isAbout(q.Subject, k.Name) {
+		if r.isAboutSomeCalls() && !r.hasExpired(q.At) && r.isAbout(q.Subject, k.Name) {
 			return true
 		}
 	}

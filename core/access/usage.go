@@ -12,6 +12,8 @@ type Usage struct {
 	Server toolserver.Name
 	Rules  []Rule // that are about both, in the order in which they are tried
 	Rest   Effect // of the calls that none of them decides: Allow or Deny
+	// Changed are the tools that are denied whatever the rules say, because they are not as they were approved.
+	Changed []string
 }
 
 // maxScanned is how many servers Usages looks at.
@@ -42,6 +44,13 @@ func (s *Snapshot) Usages(subject *Subject, at time.Time, after string, limit in
 // calls.
 func (s *Snapshot) usage(subject *Subject, k *knownServer, at time.Time) Usage {
 	u := Usage{Server: k.Name, Rest: Deny}
+	if s.deniesTools(k) {
+		for _, t := range k.tools.tools {
+			if t.changed {
+				u.Changed = append(u.Changed, t.name)
+			}
+		}
+	}
 	for _, i := range slices.Compact(slices.Sorted(s.about(subject, k))) {
 		r := &s.rules[i]
 		if r.hasExpired(at) || r.isNever() || r.selects(subject, k.Name) == (Selector{}) || !r.covers(k.Name) ||
@@ -73,6 +82,9 @@ const maxLines = 10
 // Lines returns in words what the subject may do, each as a sentence. The first that is about a call
 // holds. A long list is shortened.
 func (u *Usage) Lines() (lines []string) {
+	if len(u.Changed) > 0 {
+		lines = append(lines, "May not call the tools "+enumerate(u.Changed, "and")+", which are not as they were approved.")
+	}
 	for i := range u.Rules {
 		r := &u.Rules[i]
 		verb := map[Effect]string{Allow: "May ", Deny: "May not "}[r.Effect]
@@ -88,7 +100,7 @@ func (u *Usage) Lines() (lines []string) {
 		}
 	}
 	switch {
-	case u.Rest == Allow && len(lines) == 0:
+	case u.Rest == Allow && len(u.Rules)+len(u.Changed) == 0:
 		lines = append(lines, "May use everything.")
 	case u.Rest == Allow:
 		lines = append(lines, "May do everything else.")

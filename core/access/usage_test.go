@@ -122,7 +122,11 @@ func TestUsagesAgreeWithDecisions(t *testing.T) {
 		for i := range c.IntN(15) {
 			rules = append(rules, mustRule(t, c.rule(i)))
 		}
-		s := access.Compile(access.Options{Default: access.Effect(c.one("allow", "deny"))}, rules, servers)
+		for i := range servers {
+			servers[i].Tools = c.lists()
+		}
+		reaction := c.onChange()
+		s := access.Compile(access.Options{Default: access.Effect(c.one("allow", "deny")), OnChange: reaction}, rules, servers)
 		m := c.member(t)
 		subject := access.NewSubject(m)
 		page, _ := s.Usages(&subject, noon, "", 100)
@@ -138,7 +142,7 @@ func TestUsagesAgreeWithDecisions(t *testing.T) {
 			}
 			d := s.Decide(&q)
 			u := of[name] // of none, it is the zero value, which denies
-			alone := access.Compile(access.Options{Default: u.Rest}, u.Rules, servers).Decide(&q)
+			alone := access.Compile(access.Options{Default: u.Rest, OnChange: reaction}, u.Rules, servers).Decide(&q)
 			if d.Effect == access.Allow {
 				allowed++
 			}

@@ -65,6 +65,10 @@ func (r *Rule) acts() string {
 	switch {
 	case r.isNever():
 		return "call no tool, because its methods lack tools/call,"
+	case len(r.Hints) > 0 && (len(r.Tools) == 0 || slices.Contains(r.Tools, toolserver.Everything)):
+		return "call " + hintedTools(r.Hints)
+	case len(r.Hints) > 0:
+		return "call those of the tools " + enumerate(r.Tools, "and") + " that are " + describeHints(r.Hints)
 	case slices.Contains(r.Tools, toolserver.Everything):
 		return classWords[CallsTools]
 	case len(r.Tools) == 1:
@@ -81,7 +85,7 @@ func (r *Rule) acts() string {
 
 // isNever reports whether no call matches the rule: tools are those of calls of tools.
 func (r *Rule) isNever() bool {
-	return len(r.Tools) > 0 && len(r.Methods) > 0 && !slices.Contains(r.Methods, CallsTools)
+	return len(r.Tools)+len(r.Hints) > 0 && len(r.Methods) > 0 && !slices.Contains(r.Methods, CallsTools)
 }
 
 // conditions returns the other conditions, each after a comma.
@@ -174,8 +178,25 @@ var reasonWords = map[Reason]string{
 	Quarantined:    "All versions of the server are in quarantine: every call is denied.",
 	InvalidToken:   "The token is not valid, is for other servers, or its owner is not active: the caller is asked to sign in.",
 	Unreadable:     "The call cannot be read, and rules distinguish the calls of this caller: it is denied.",
+	ToolChanged:    "The tool is not as it was approved: every call of it is denied.",
 	HeaderMismatch: "The headers state another call than the body: it is denied.",
 	Away:           "The database is away, and the call is allowed then.",
+}
+
+// Sentence returns what holds of the tool, and by which list; empty for no tool.
+func (f *ToolFacts) Sentence() string {
+	if f == nil {
+		return ""
+	}
+	words := describeHints(f.Hints)
+	if f.List == nil {
+		return "No approved list has it, so it counts as " + words + "."
+	}
+	text := fmt.Sprintf("It is %s, by the approved list of %s, %s, of %s.", words, f.List.Version, f.List.Place, dayOf(f.List.At))
+	if f.Refused {
+		text += " The server shows it otherwise now."
+	}
+	return text
 }
 
 // Sentence returns why a rule did not decide: the first condition that failed, in words.
@@ -184,6 +205,7 @@ func (c Condition) Sentence() string {
 		OnSubject: "It is not about this subject.", OnClient: "It is not about tokens of this client.",
 		OnServer: "It is not about this server.",
 		OnMethod: "It is not about this method.", OnTool: "It is not about this tool.",
+		OnHint:    "It is about tools with other hints.",
 		OnNetwork: "It is not about this address.", OnTime: "It has ended.",
 		OnMode: "It matches, and only observes.",
 	}[c]

@@ -40,6 +40,11 @@ func TestSentencesOfRules(t *testing.T) {
 			"Allows everybody with a valid token to call tools, list tools, use prompts, read resources and use other methods of com.example/*."},
 		{rule{"tools": texts(5, "t%d")}, "Allows everybody with a valid token to call the tools t0, t1, t2, t3 and t4 of com.example/*."},
 		{rule{"tools": texts(500, "t%d")}, "Allows everybody with a valid token to call the tools t0, t1, t2, t3 and 496 more of com.example/*."},
+		{rule{"hints": list("readOnly")}, "Allows everybody with a valid token to call read-only tools of com.example/*."},
+		{rule{"hints": list("not:destructive", "not:openWorld"), "tools": list("*")},
+			"Allows everybody with a valid token to call tools that are not destructive and not open-world of com.example/*."},
+		{rule{"hints": list("destructive"), "tools": list("a*", "b")},
+			"Allows everybody with a valid token to call those of the tools a* and b that are destructive of com.example/*."},
 		{rule{"clients": list("vscode", "https://claude.example/client.json")},
 			"Allows everybody with a valid token to use com.example/*, with a token of vscode or https://claude.example/client.json."},
 		{rule{"minTrust": audit.Text("FULL_TRUST"), "networks": list("10.0.0.0/8", "192.0.2.0/24"), "expiresAt": audit.Text("2027-03-01T18:30:05Z")},
@@ -76,14 +81,14 @@ func TestSentencesOfDecisions(t *testing.T) {
 		}
 	}
 	for _, reason := range []access.Reason{
-		access.Quarantined, access.Disputed, access.InvalidToken, access.Unreadable, access.HeaderMismatch, access.Away,
+		access.Quarantined, access.Disputed, access.InvalidToken, access.Unreadable, access.HeaderMismatch, access.ToolChanged, access.Away,
 	} {
 		if d := (access.Decision{Reason: reason}); !strings.HasSuffix(d.Sentence(), ".") {
 			t.Errorf("%s is %q", reason, d.Sentence())
 		}
 	}
 	for _, c := range []access.Condition{
-		access.OnSubject, access.OnClient, access.OnServer, access.OnMethod, access.OnTool, access.OnNetwork, access.OnTime, access.OnMode,
+		access.OnSubject, access.OnClient, access.OnServer, access.OnMethod, access.OnTool, access.OnHint, access.OnNetwork, access.OnTime, access.OnMode,
 	} {
 		if !strings.HasSuffix(c.Sentence(), ".") {
 			t.Errorf("%s is %q", c, c.Sentence())

@@ -114,6 +114,7 @@ var sentences = map[string]string{
 	"REGISTRY_CHANGE tools_record":       "recorded|record|the tools of [{serverName}][ {version}][: {part}]",
 	"REGISTRY_CHANGE tools_approve":      "approved|approve|the tools of [{serverName}][ {version}][: {part}]",
 	"REGISTRY_CHANGE tools_reject":       "rejected|reject|the tools of [{serverName}][ {version}][: {part}]",
+	"REGISTRY_CHANGE tools_seen":         "saw|see|the tool [{tool} ][of {serverName}], which is in no approved list",
 	"REGISTRY_CHANGE operate":            "acted|act|as an operator",
 	"REGISTRY_CHANGE import":             "imported|import|[{serverName}][ {version}][{versions#version}][, such as {first}]",
 	"REGISTRY_CHANGE mirror_add":         "added|add|the mirror [{key} ][of {url}]",
@@ -158,6 +159,7 @@ var reasons = map[string]string{
 	"ACCESS_DECISION invalid_token":      "the token is not valid",
 	"ACCESS_DECISION insufficient_trust": "the access rule requires more trust",
 	"ACCESS_DECISION unreadable":         "the call could not be read",
+	"ACCESS_DECISION tool_changed":       "the tool is not as it was approved",
 	"ACCESS_DECISION header_mismatch":    "headers and body are about different calls",
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/toolserver"
 	"github.com/tollgate-dev/tollgate/plugins/sdk/publicdial"
 )
 
@@ -208,6 +209,9 @@ func (s *Settings) accessBindings() []binding {
 		s.bind(&c.Mode, "ACCESS_MODE", "enforce",
 			"enforce, or observe: no access rule decides, and what each would have done is shown").
 			as("text", word(&c.Mode, mode, "enforce or observe")),
+		s.bind(&c.OnChange, "TOOLS_ON_CHANGE", "notify",
+			"what becomes of tools that a server shows otherwise than they were approved: notify; deny: calls of them are denied; quarantine: the version is put in quarantine").
+			as("text", word(&c.OnChange, toolserver.ParseOnChange, "notify, deny or quarantine")),
 		s.bind(&c.AwayAllows, "DECIDE_AWAY", "deny",
 			"what becomes of a call whose caller is not in memory while the database is away: deny or allow").
 			as("text", oneOf(&c.AwayAllows, "allow", "deny")),

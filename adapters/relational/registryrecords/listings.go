@@ -140,7 +140,7 @@ func (s listingStore) listings(ctx context.Context, names condition) ([]access.L
 		}
 		all[i] = l.Listing
 	}
-	return all, nil
+	return all, s.readTools(ctx, all, names)
 }
 
 func collectListings(rows *sql.Rows) (all []storedListing, err error) {

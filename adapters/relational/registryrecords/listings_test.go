@@ -2,6 +2,7 @@ package registryrecords_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -13,7 +14,10 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/access"
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/tools"
+	"github.com/tollgate-dev/tollgate/core/toolserver"
 	"github.com/tollgate-dev/tollgate/ports/accessstore"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/test/must"
@@ -104,12 +108,19 @@ func (s *listingSite) naive() map[string]access.Listing {
 				l.Withdrawn = append(l.Withdrawn, u)
 			}
 		}
+		if r.Status != registry.StatusDeleted {
+			l.Tools = append(l.Tools, s.naiveTools(r)...)
+		}
 		listed[r.Name.String()] = listed[r.Name.String()] || r.Status != registry.StatusDeleted
 		all[r.Name.String()] = l
 	}
 	for _, name := range siteNames {
 		l := all[name]
 		l.Name = parse(s.t, registry.ParseName, name)
+		slices.SortStableFunc(l.Tools, func(a, b access.ToolList) int { return strings.Compare(a.Version, b.Version) })
+		if !slices.ContainsFunc(l.Tools, func(l access.ToolList) bool { return l.Approved }) {
+			l.Tools = nil
+		}
 		l.Withdrawn = slices.DeleteFunc(l.Withdrawn, func(u string) bool { return slices.Contains(l.Remotes, u) })
 		if len(l.Withdrawn) == 0 {
 			l.Withdrawn = nil
@@ -128,6 +139,70 @@ func (s *listingSite) naive() map[string]access.Listing {
 	return all
 }
 
+// naiveTools returns the lists of a version by all that is stored of them.
+func (s *listingSite) naiveTools(r registry.Record) (all []access.ToolList) {
+	s.t.Helper()
+	stored, err := s.ToolLists.OfVersion(s.t.Context(), r.Name, r.Version)
+	must.Succeed(s.t, err)
+	parts := tools.PartsOf(r.Document)
+	for _, one := range stored {
+		i := slices.IndexFunc(parts, func(p tools.Part) bool { return p.Key == one.Part })
+		if i < 0 || one.State == tools.Pending {
+			continue
+		}
+		l := access.ToolList{
+			ListName: access.ListName{Version: r.Version.String(), Place: parts[i].String(), At: one.At},
+			Part:     string(one.Part) + " " + string(one.Source), Approved: one.State == tools.Approved,
+		}
+		for _, t := range one.List.Tools {
+			encoded, err := json.Marshal(t.Fields())
+			must.Succeed(s.t, err)
+			mark, err := tools.MarkOf(encoded, t.Name)
+			must.Succeed(s.t, err)
+			traits := toolserver.DefaultTraits
+			if readOnly, _ := t.Says(tools.ReadOnly); readOnly {
+				traits = toolserver.ReadOnly | toolserver.OpenWorld
+			}
+			l.Tools = append(l.Tools, toolserver.Tool{Name: t.Name, Mark: mark, Traits: traits})
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+// list makes a random change of the tool lists of a version.
+func (s *listingSite) list(r *rand.Rand, name registry.Name, version registry.Version) {
+	part, err := tools.FindPart([]byte(`{"remotes":[{"type":"sse","url":"https://a.example/mcp"}],"packages":[{"identifier":"x"}]}`),
+		tools.Place{Remote: []string{"https://a.example/mcp", ""}[r.IntN(2)]})
+	must.Succeed(s.t, err)
+	content := fmt.Sprintf(`{"tools":[{"name":"t%d","description":"%d"},{"name":"r","annotations":{"readOnlyHint":true}}]}`, r.IntN(3), r.IntN(2))
+	l, err := tools.Parse([]byte(content))
+	must.Succeed(s.t, err)
+	state := []tools.State{tools.Approved, tools.Differs, tools.Pending}[r.IntN(3)]
+	s.at = s.at.Add(time.Millisecond)
+	one := tools.Stored{Name: name, Version: version, Part: part.Key, Source: tools.Recorded, State: state, At: s.at, List: l}
+	err = s.db.Atomically(s.t.Context(), func(ctx context.Context) error {
+		releases, err := s.Writer.Lock(ctx, name)
+		if err != nil || !slices.ContainsFunc(releases, func(r registry.Release) bool { return r.Version == version }) {
+			return err
+		}
+		if r.IntN(4) == 0 {
+			if err := s.ToolLists.Withdraw(ctx, one); !fault.Is(err, fault.NotFound) {
+				return err
+			}
+		}
+		return s.ToolLists.Put(ctx, one)
+	})
+	must.Succeed(s.t, err)
+	switch r.IntN(6) { // as a row from before the column, or of a program from before it
+	case 0:
+		must.Succeed(s.t, s.db.Execute(s.t.Context(), "UPDATE tool_lists SET outline = NULL WHERE name = '"+name.String()+"'"))
+	case 1:
+		other := fmt.Sprintf(`{"tools":[{"name":"old%d"}]}`, r.IntN(3))
+		must.Succeed(s.t, s.db.Execute(s.t.Context(), "UPDATE tool_lists SET content = '"+other+"' WHERE name = '"+name.String()+"'"))
+	}
+}
+
 // save stores a version with addresses and a status.
 func (s *listingSite) save(ctx context.Context, name registry.Name, version string, status registry.Status, urls ...string) error {
 	s.at = s.at.Add(time.Millisecond)
@@ -137,7 +212,7 @@ func (s *listingSite) save(ctx context.Context, name registry.Name, version stri
 		text[i] = fmt.Sprintf(`{"type":"streamable-http","url":%q}`, u)
 		c.Remotes = append(c.Remotes, registry.RemoteURL(u))
 	}
-	c.Document = []byte(`{"remotes":[` + strings.Join(text, ",") + "]}")
+	c.Document = []byte(`{"packages":[{"identifier":"x"}],"remotes":[` + strings.Join(text, ",") + "]}")
 	return s.db.Atomically(ctx, func(ctx context.Context) error {
 		releases, err := s.Writer.Lock(ctx, name)
 		if err != nil {
@@ -163,7 +238,7 @@ func (s *listingSite) step(r *rand.Rand) {
 	ctx := s.t.Context()
 	entries, err := s.Quarantine.Entries(ctx, name)
 	must.Succeed(s.t, err)
-	switch r.IntN(8) {
+	switch r.IntN(12) {
 	case 0: // also of a server that is deleted already
 		if len(entries) == 0 {
 			must.Succeed(s.t, s.db.Atomically(ctx, func(ctx context.Context) error {
@@ -181,6 +256,8 @@ func (s *listingSite) step(r *rand.Rand) {
 		where := " WHERE name = '" + name.String() + "' AND version = '" + version + "'"
 		must.Succeed(s.t, s.db.Execute(ctx, "DELETE FROM remotes"+where))
 		must.Succeed(s.t, s.db.Execute(ctx, "DELETE FROM versions"+where))
+	case 3, 4, 5, 6:
+		s.list(r, name, parse(s.t, registry.ParseVersion, version))
 	default:
 		status := registry.Status(one("active", "deprecated", "deleted"))
 		if len(entries) > 0 {
@@ -288,8 +365,11 @@ func TestChangedListingsUseIndexes(t *testing.T) {
 			t.Errorf("%d of 5000 servers have changed", n)
 		}
 		db.Fill(t, "INSERT INTO remotes (name, version, url) SELECT name, version, 'https://' || name FROM versions")
+		db.Fill(t, "INSERT INTO tool_lists (name, version, part, source, approved, state, sent_at, sender, policy, makers, content) "+
+			"SELECT name, version, '00', 'recorded', "+map[bool]string{true: "true, 'approved', now()", false: "1, 'approved', 0"}[db.Kind() == relationaltest.PostgreSQL]+
+			", '', '', '[]', '{\"tools\":[]}' FROM versions")
 		db.Fill(t, "UPDATE server_changes SET changed_in = 3") // before any transaction of others that goes on
-		db.Fill(t, "ANALYZE server_changes", "ANALYZE versions", "ANALYZE remotes")
+		db.Fill(t, "ANALYZE server_changes", "ANALYZE versions", "ANALYZE remotes", "ANALYZE tool_lists")
 		s := newListingSite(t, db)
 		must.Succeed(t, s.save(t.Context(), parse(t, registry.ParseName, "com.example/s7"), "2.0.0", registry.StatusActive))
 		plans, err := db.Plans(t.Context(), func(ctx context.Context) error {
@@ -305,7 +385,7 @@ func TestChangedListingsUseIndexes(t *testing.T) {
 			t.Fatalf("the plans are %v", plans)
 		}
 		for query, plan := range plans {
-			for _, table := range []string{"versions", "quarantine", "server_changes", "remotes"} {
+			for _, table := range []string{"versions", "quarantine", "server_changes", "remotes", "tool_lists"} {
 				if strings.Contains(plan, "Seq Scan on "+table) || strings.Contains(plan, "SCAN "+table+"\n") {
 					t.Errorf("%s reads all of %s:\n%s", query, table, plan)
 				}

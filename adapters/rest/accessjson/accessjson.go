@@ -25,6 +25,7 @@ type Explanation struct {
 	RequiredTrust string    `json:"requiredTrust"    column:"REQUIRED TRUST"`
 	Selector      string    `json:"selector"         column:"SELECTED BY"`
 	Grant         string    `json:"grant"            column:"GRANT"`
+	Tool          string    `json:"tool"             column:"TOOL"`
 	Observed      *Observed `json:"observed"`
 	Steps         Steps     `json:"steps"            column:"PASSED OVER"`
 	StepsTotal    int       `json:"stepsTotal"       column:"RULES PASSED OVER"`
@@ -42,7 +43,7 @@ type Sentences []string
 // String returns the sentences as a table shows them.
 func (s Sentences) String() string { return strings.Join(s, " ") }
 
-// Observed is what a rule that only observes would have done.
+// Observed is what a rule that only observes, or the change of a tool, would have done.
 type Observed struct {
 	Rule   string `json:"rule"`
 	Effect string `json:"effect"`
@@ -98,7 +99,7 @@ func New(e *access.Explanation, offset, limit int) Explanation {
 		Effect: string(e.Effect), Reason: string(e.Reason), Server: e.Server, Listing: string(e.Listing), Rule: string(e.Rule),
 		Subject: e.Subject, Trust: e.Trust.String(), RequiredTrust: e.Required.String(), Selector: e.Selector.String(),
 		Groups: Texts{}, Grants: Texts{},
-		Steps: make(Steps, len(steps)), StepsTotal: len(e.Steps), TrustReasons: append(Sentences{}, e.Reasons...),
+		Tool: e.Tool.Sentence(), Steps: make(Steps, len(steps)), StepsTotal: len(e.Steps), TrustReasons: append(Sentences{}, e.Reasons...),
 	}
 	if e.Grant != (access.Grant{}) {
 		x.Grant = grantText(e.Grant)
@@ -109,7 +110,7 @@ func New(e *access.Explanation, offset, limit int) Explanation {
 	for _, g := range e.Member.Grants {
 		x.Grants = append(x.Grants, grantText(g))
 	}
-	if o := e.Observed; o.Rule != "" {
+	if o := e.Observed; o.Effect != "" {
 		x.Observed = &Observed{string(o.Rule), string(o.Effect), string(o.Reason)}
 	}
 	for i, step := range steps {

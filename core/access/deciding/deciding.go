@@ -49,6 +49,9 @@ func (c Config) Validate() error {
 // Count counts a decision. It is called in parallel.
 type Count func(d access.Decision)
 
+// CountTool counts a tool in a list that passes. It is called in parallel.
+type CountTool func(access.Seen)
+
 // Log logs a decision. It is called in parallel.
 type Log func(ctx context.Context, q *Question, a *Answer)
 
@@ -64,10 +67,12 @@ type Ports struct {
 	Recorder authority.Recorder
 	Reporter report.Reporter
 	Count    Count
-	Log      Log
-	Clock    clock.Clock
-	Waiter   clock.Waiter
-	Entropy  secrets.Entropy
+	// CountTool counts a tool in a list that passes.
+	CountTool CountTool
+	Log       Log
+	Clock     clock.Clock
+	Waiter    clock.Waiter
+	Entropy   secrets.Entropy
 }
 
 // Service decides. It keeps a snapshot of rules and listings, which Follow reads, and which is at
@@ -79,6 +84,7 @@ type Service struct {
 
 	memory memory
 	ledger ledger
+	seen   ledger // of tools in lists
 	asked  askedCounters
 
 	foreigners foreigners
@@ -132,7 +138,7 @@ func (s *Service) Decide(ctx context.Context, q Question) (Answer, error) {
 	case a.Effect == access.Allow && q.Subject != nil:
 		a.ID = secrets.NewUUID[audit.EventID](s.ports.Entropy)
 	case a.Effect != access.Allow:
-		a.ID = s.ledger.note(&q, &a, asked.At)
+		a.ID = s.ledger.noteDenial(&q, &a, asked.At)
 	}
 	if s.config.LogsAll {
 		s.log(ctx, q, a)
@@ -259,7 +265,7 @@ func trustOf(c authority.Caller) trustlevel.Level {
 
 // Denied reports for each of some calls whether it would be denied, for lists of what a caller may use.
 // The call of the question does not matter. A challenge is no denial. No one has made the calls, so that
-// nothing is counted and recorded. The errors are those of Decide.
+// nothing is counted and recorded but the tools with a mark (contract W-8). The errors are those of Decide.
 func (s *Service) Denied(ctx context.Context, q Question, calls []access.Call) ([]bool, error) {
 	denied := make([]bool, len(calls))
 	snapshot, subject, err := s.prepare(ctx, &q)
@@ -273,7 +279,18 @@ func (s *Service) Denied(ctx context.Context, q Question, calls []access.Call) (
 	for i := range calls {
 		asked.Call = calls[i]
 		d := snapshot.Decide(asked)
-		denied[i] = d.Effect == access.Deny
+		if denied[i] = d.Effect == access.Deny; asked.Call.Mark != nil {
+			q.Call = asked.Call
+			s.see(snapshot, &q, &Answer{Decision: d, Subject: subject}, asked.At)
+		}
 	}
 	return denied, nil
+}
+
+// see counts a tool in a list that passes, and keeps one that no approved list has for the audit log.
+func (s *Service) see(snapshot *access.Snapshot, q *Question, a *Answer, now time.Time) {
+	result := snapshot.See(q.Server, &q.Call)
+	if s.ports.CountTool(result); result == access.Unapproved {
+		s.seen.noteSeen(q, a, now)
+	}
 }

@@ -205,6 +205,7 @@ type fixture struct {
 	rules    *fakedb.Kind[access.RuleName, access.Rule]
 	clock    *clocktest.Manual
 	counted  []access.Decision
+	tools    []access.Seen
 	logged   []deciding.Answer
 	recorded []audit.Change
 	refuses  error // what RecordChanges returns
@@ -241,8 +242,9 @@ func (fx *fixture) newWaiting(c deciding.Config, w clock.Waiter) *deciding.Servi
 	return deciding.New(c, deciding.Ports{
 		Rules: fx.rules, Servers: servers{fx.site}, Members: fx.site, Changes: fx.site, Clock: fx.clock,
 		Recorder: fx, Reporter: fx, Waiter: w, Entropy: &entropy{},
-		Count: func(d access.Decision) { fx.counted = append(fx.counted, d) },
-		Log:   func(_ context.Context, _ *deciding.Question, a *deciding.Answer) { fx.logged = append(fx.logged, *a) },
+		Count:     func(d access.Decision) { fx.counted = append(fx.counted, d) },
+		CountTool: func(s access.Seen) { fx.tools = append(fx.tools, s) },
+		Log:       func(_ context.Context, _ *deciding.Question, a *deciding.Answer) { fx.logged = append(fx.logged, *a) },
 		Resources: func(_ context.Context, url string) (access.Resource, error) {
 			if strings.Contains(url, "unknown") {
 				return access.Resource{}, fault.New(fault.NotFound, "there is no such resource")

@@ -3,6 +3,7 @@ package deciding
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -64,18 +65,18 @@ func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
 
 // tally has the denials of a kind since its last event.
 type tally struct {
-	last    int64         // the minute of the last event; 0 without one
-	ours    bool          // this instance has written it
-	id      audit.EventID // of the next event; empty if there are no denials
-	minute  int64         // of the next event
-	count   int
-	since   time.Time
-	details audit.Details // of the first denial
-	why     string        // likewise
-	also    []string      // other reasons
+	last   int64         // the minute of the last event; 0 without one
+	ours   bool          // this instance has written it
+	id     audit.EventID // of the next event; empty if there are no denials
+	minute int64         // of the next event
+	count  int
+	since  time.Time
+	first  audit.Change // of the first denial
+	why    string       // likewise
+	also   []string     // other reasons
 }
 
-// ledger has the denials and challenges whose events are not stored yet. It has no goroutine: Run
+// ledger has the denials and challenges, or the tools of lists, whose events are not stored yet. It has no goroutine: Run
 // writes them.
 type ledger struct {
 	mu      sync.Mutex
@@ -93,21 +94,58 @@ type unsent struct {
 	tried bool // a write failed, which may have stored it all the same
 }
 
-// note counts a denial or a challenge, and returns the id of the event that will say so.
-func (l *ledger) note(q *Question, a *Answer, now time.Time) audit.EventID {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// noteDenial counts a denial or a challenge, and returns the id of the event that will say so.
+func (l *ledger) noteDenial(q *Question, a *Answer, now time.Time) audit.EventID {
 	k := kind{subject: cutText(a.Subject.String()), server: cutText(a.Server)}
 	if a.Subject.Kind() != access.Anonymous { // of strangers, the server is enough
 		k.tool = cutText(q.Call.Tool())
 	}
+	why := string(a.Reason)
+	if a.Rule != "" {
+		why += " " + string(a.Rule)
+	}
+	return l.note(k, now, why, func(k kind) audit.Change {
+		return audit.Change{Category: audit.AccessDecision, Failed: true, Details: describeDenial(k, q, a)}
+	})
+}
+
+// actSeen is the action of the event of a tool in a list that passes, whose mark no approved list has.
+const actSeen audit.Action = "tools_seen"
+
+// noteSeen counts a tool of a list (contract W-8). What has one event a minute is a tool of a server, whoever lists it.
+func (l *ledger) noteSeen(q *Question, a *Answer, now time.Time) {
+	k := kind{subject: q.Server, server: q.Server, tool: cutText(q.Call.Tool())} // no subject of a denial is a name
+	l.note(k, now, "", func(k kind) audit.Change {
+		d := audit.Details{}
+		d.Set(audit.DetailServer, k.server)
+		if k.rest {
+			d["others"] = audit.Flag(true)
+		} else {
+			mark := q.Call.Mark()
+			d.Set("tool", k.tool)
+			d.Set("mark", hex.EncodeToString(mark[:]))
+			d.Set(audit.DetailActor, actorOf(q, a))
+		}
+		return audit.Change{Category: audit.RegistryChange, Action: actSeen, Details: d}
+	})
+}
+
+// note counts what is of a kind, and returns the id of its event. describe returns the event of the first one, of the
+// kind as which it counts.
+func (l *ledger) note(k kind, now time.Time, why string, describe func(kind) audit.Change) audit.EventID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	k = l.room(k)
 	t := l.tallies[k]
 	if t == nil {
 		t = &tally{}
 		l.put(k, t)
 	}
-	t.add(k, q, a, now)
+	if t.count++; t.count > 1 {
+		t.addReason(why)
+	} else {
+		t.since, t.why, t.first = now, why, describe(k)
+	}
 	if t.id == "" {
 		t.minute = max(minuteOf(now), t.last+1)
 		t.id = k.eventID(t.minute)
@@ -143,38 +181,31 @@ func (l *ledger) drop(k kind) {
 	}
 }
 
-func (t *tally) add(k kind, q *Question, a *Answer, now time.Time) {
-	why := string(a.Reason)
-	if a.Rule != "" {
-		why += " " + string(a.Rule)
-	}
-	if t.count++; t.count > 1 {
-		t.addReason(why)
-		return
-	}
-	t.since, t.why = now, why
-	t.details = audit.Details{"effect": audit.Text(a.Effect), "reason": audit.Text(a.Reason)}
+// describeDenial returns the details of a denial, or a challenge, of a kind.
+func describeDenial(k kind, q *Question, a *Answer) audit.Details {
+	d := audit.Details{"effect": audit.Text(a.Effect), "reason": audit.Text(a.Reason)}
 	if !k.rest || k.subject != "" {
-		t.details.Set(audit.DetailActor, actorOf(q, a))
+		d.Set(audit.DetailActor, actorOf(q, a))
 	}
-	t.details.Set(audit.DetailServer, k.server)
+	d.Set(audit.DetailServer, k.server)
 	if k.rest {
-		t.details["others"] = audit.Flag(true)
-		return
+		d["others"] = audit.Flag(true)
+		return d
 	}
-	t.details.Set("tool", k.tool)
-	t.details.Set("method", cutText(q.Call.Method))
-	t.details.Set("rule", string(a.Rule))
-	t.details.Set(authority.DetailClient, cutText(a.Subject.Client()))
+	d.Set("tool", k.tool)
+	d.Set("method", cutText(q.Call.Method))
+	d.Set("rule", string(a.Rule))
+	d.Set(authority.DetailClient, cutText(a.Subject.Client()))
 	if k.server == "" {
-		t.details.Set("host", cutText(q.Address.Host))
+		d.Set("host", cutText(q.Address.Host))
 	}
 	if a.Required != 0 {
-		t.details["requiredTrustLevel"] = audit.Text(a.Required.String())
+		d["requiredTrustLevel"] = audit.Text(a.Required.String())
 	}
 	if q.From.IsValid() {
-		t.details["ipAddress"] = audit.Text(q.From.String())
+		d["ipAddress"] = audit.Text(q.From.String())
 	}
+	return d
 }
 
 func (t *tally) addReason(why string) {
@@ -252,24 +283,30 @@ func (l *ledger) putBack(u *unsent) {
 
 // change returns the event of a tally.
 func (t *tally) change() audit.Change {
-	d := t.details
+	c, d := t.first, t.first.Details
 	if t.count > 1 {
 		d["count"], d["firstAt"] = audit.Number(t.count), audit.Text(t.since.UTC().Format(time.RFC3339))
 	}
 	if len(t.also) > 0 {
 		d["otherReasons"] = audit.Texts(t.also)
 	}
-	return audit.Change{ID: t.id, Category: audit.AccessDecision, Failed: true, Details: d}
+	c.ID = t.id
+	return c
 }
 
-// Run writes events of denials and challenges to the audit log until the context ends, and then those
+// Run writes events of denials and challenges, and of tools in lists that pass, to the audit log until the context ends, and then those
 // that are left. Nothing must be decided after that.
 func (s *Service) Run(ctx context.Context) {
+	all := [...]*ledger{&s.ledger, &s.seen}
 	for s.ports.Waiter.Wait(ctx, recordEvery) {
-		s.record(ctx, false)
+		for _, l := range all {
+			s.record(ctx, l, false)
+		}
 	}
-	for i := 0; i < rounds && !s.ledger.failing; i++ {
-		s.record(context.WithoutCancel(ctx), true)
+	for _, l := range all {
+		for i := 0; i < rounds && !l.failing; i++ {
+			s.record(context.WithoutCancel(ctx), l, true)
+		}
 	}
 }
 
@@ -278,8 +315,7 @@ func (s *Service) Run(ctx context.Context) {
 const rounds = 3
 
 // record writes what is due. While it cannot, the tallies count on.
-func (s *Service) record(ctx context.Context, all bool) {
-	l := &s.ledger
+func (s *Service) record(ctx context.Context, l *ledger, all bool) {
 	if len(l.unsent) == 0 || all {
 		l.unsent = append(l.unsent, l.take(s.ports.Clock.Now(), all)...)
 	}
@@ -288,7 +324,7 @@ func (s *Service) record(ctx context.Context, all bool) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
-	err := s.write(ctx)
+	err := s.write(ctx, l)
 	if err != nil && !l.failing {
 		s.ports.Reporter.Report(RecordFailed{err})
 	}
@@ -296,8 +332,7 @@ func (s *Service) record(ctx context.Context, all bool) {
 }
 
 // write writes the events: at once, or one by one if that failed.
-func (s *Service) write(ctx context.Context) error {
-	l := &s.ledger
+func (s *Service) write(ctx context.Context, l *ledger) error {
 	if !l.failing {
 		changes := make([]audit.Change, len(l.unsent))
 		for i := range l.unsent {

@@ -67,7 +67,7 @@ var inputs = map[string]struct{ field, label string }{
 	"amr": {"amr", "Second factor: amr"}, "recheck": {"recheck", "Check again every"},
 	"maxSession": {"maxSession", "Longest session"}, "claims": {"claims", "Claims"},
 	"order": {"order", "Order"}, "effect": {"effect", "Effect"}, "subjects": {"subjects", "Subjects"}, "servers": {"servers", "Servers"},
-	"methods": {"methods", "Methods"}, "tools": {"tools", "Tools"}, "minTrust": {"minTrust", "Least trust"}, "mode": {"mode", "Mode"},
+	"methods": {"methods", "Methods"}, "tools": {"tools", "Tools"}, "hints": {"hints", "Hints"}, "minTrust": {"minTrust", "Least trust"}, "mode": {"mode", "Mode"},
 	"server": {"server", "Server"}, "confirm": {"confirm", "Confirmation"},
 	"tool": {"tool", "Tool"}, "trust": {"trust", "Trust"}, "address": {"address", "Address of the client"}, "expiresAt": {"expiresAt", "End"}, "the owner": {"owner", "The owner"},
 	"redirectUris": {"redirectUris", "Redirect URIs"}, "jwks": {"jwks", "Public keys"}, "jwksUri": {"jwksUri", "Address of the public keys"},
