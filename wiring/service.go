@@ -271,7 +271,7 @@ var methodsSet = wire.NewSet(methodsapi.New, newUsageCounter)
 // consoleSet provides the pages of the console and the use cases that they call.
 var consoleSet = wire.NewSet(
 	newConsole, newPublicURL, wire.Struct(new(console.AuthPorts), "Site", "SignIn", "Account", "Publishing", "Reviewing", "Operating"),
-	wire.Struct(new(console.Ports), "Servers", "Finder", "Hidden", "Views", "Public", "Reading"), wire.Struct(new(site.Ports), "*"),
+	wire.Struct(new(console.Ports), "Servers", "Finder", "Hidden", "Views", "Tools", "Public", "Reading"), wire.Struct(new(site.Ports), "*"),
 	wire.Struct(new(account.Ports), "SignIn", "Devices", "Credentials", "Trail", "Tokens", "Companies", "Passkeys", "Access"),
 	wire.Struct(new(consolesignin.Ports), "StepUp", "Joining", "Trail", "Companies", "Passkeys", "Pairing"),
 	wire.Struct(new(consolepublishing.Ports), "Reviews", "Reader", "Own", "Hidden", "Policies", "Requests"),

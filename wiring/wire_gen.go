@@ -1108,6 +1108,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Finder:  finder,
 		Hidden:  quarantiningService,
 		Views:   gate,
+		Tools:   tools,
 		Public:  publicURL,
 		Reading: viewingConfig,
 	}

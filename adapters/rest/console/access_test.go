@@ -218,7 +218,7 @@ func (b *browser) callersAndUsage(e *fixture.Environment, s *fixture.Service) {
 	cem.Open(server, http.StatusOK).WantText("Who may call it", "strangers Forbids").WantNoText("Its access rules")
 	dan := signedIn(b.T, s, e.NewPerson(b.T, "dan@example.com", "publish org.example/*", "edit org.example/*"))
 	dan.Open(server, http.StatusOK).WantNoText("Who may call it")
-	dan.Follow("dan@example.com", http.StatusOK)
+	dan.Follow("My account", http.StatusOK)
 	dan.Follow("What may I use", http.StatusOK).WantText("com.example/weather May list tools.")
 	e.RunCommand(b.T, "", "access", "rule", "set", "stop", "--order", "0", "--subject", "anyone", "--server", "*", "--effect", "deny")
 	await.Until(b.T, "the rule holds", func() bool {

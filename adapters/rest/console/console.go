@@ -35,6 +35,7 @@ type Ports struct {
 	Finder  *browsing.Finder
 	Hidden  *quarantining.Service
 	Views   *viewing.Gate
+	Tools   *browsing.Tools
 	Public  catalogue.PublicURL
 	Reading viewing.Config
 	Auth    *AuthPorts
@@ -64,7 +65,7 @@ type pages interface{ Mount(r fiber.Router) }
 
 // New returns the console.
 func New(p Ports) *Console {
-	of := catalogue.Ports{Servers: p.Servers, Finder: p.Finder, Hidden: p.Hidden, Views: p.Views}
+	of := catalogue.Ports{Servers: p.Servers, Finder: p.Finder, Hidden: p.Hidden, Views: p.Views, Tools: p.Tools}
 	if p.Auth == nil {
 		s := site.New(site.Ports{Reading: p.Reading}, p.Brand)
 		return &Console{site: s, pages: []pages{s, catalogue.New(s, of), catalogue.NewConnect(s, p.Views, p.Public)}}

@@ -67,11 +67,11 @@ func TestPasskeys(t *testing.T) {
 	answer := p.addAuthenticator()
 	p.signIn(email)
 	p.addPasskey(email, "Laptop")
-	p.press("Sign out")
+	p.signOut()
 	p.open("/console/sign-in") // its offer begins by itself, and the authenticator answers at once
 	p.waitFor(email)
 	answer(false)
-	p.press("Sign out")
+	p.signOut()
 	p.open("/console/sign-in")
 	p.wantText("Sign in with a passkey", "E-mail address")
 	answer(true) // from the next request on: that of the button, which ends the offer
@@ -80,7 +80,7 @@ func TestPasskeys(t *testing.T) {
 	p.open("/console/step-up")
 	p.press("Use a passkey")
 	p.waitFor(email)
-	p.press("Sign out")
+	p.signOut()
 	p.tab.DisableScripts(t)
 	p.open("/console/sign-in")
 	p.wantText("Signing in with a passkey needs JavaScript; the other ways do not.")
@@ -114,6 +114,6 @@ func (s *site) checkPasskeys() {
 	s.check(fay, "passkey-step-up", "/console/step-up")
 	answer(false)
 	fay.open("/console/account")
-	fay.press("Sign out")
+	fay.signOut()
 	s.check(fay, "passkey-sign-in", "/console/sign-in")
 }

@@ -225,7 +225,24 @@ func (p *person) signIn(email string) {
 	p.fill("E-mail address", email)
 	p.fill("Password", fixture.Password)
 	p.enter()
+	if !chromium.Evaluate[bool](p.t, p.tab, fmt.Sprintf(`document.querySelector(".me summary")?.title === %q`, email)) {
+		p.t.Fatalf("%s is not signed in:\n%s", email, p.text())
+	}
+}
+
+// openMenu opens the menu of the person with an e-mail address.
+func (p *person) openMenu(email string) {
+	p.t.Helper()
+	p.focus("Account of " + email)
+	p.tab.Type(p.t, "\r")
 	p.wantText(email)
+}
+
+// signOut signs the person out by the menu.
+func (p *person) signOut() {
+	p.t.Helper()
+	p.openMenu(chromium.Evaluate[string](p.t, p.tab, `document.querySelector(".me summary").title`))
+	p.press("Sign out")
 }
 
 // verify enters the code for a step-up.
