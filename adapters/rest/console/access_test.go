@@ -20,6 +20,7 @@ func TestAccessRules(t *testing.T) {
 	b := newOperator(t, e, s)
 	b.Follow("Access rules", http.StatusOK)
 	b.WantText("This service is not asked about calls (DECIDE=off)", "No rule yet: the default decides every call.", "Without a rule denied ACCESS_DEFAULT=deny", "Mode enforce")
+	b.Follow("New access rule", http.StatusOK)
 	b.Press("Add this rule", http.StatusOK, "name", "platform", "order", "10", "subjects", "everyone", "servers", "com.example/*")
 	b.changeAccessRule()
 	b.confirmLockout()
@@ -31,7 +32,7 @@ func TestAccessRules(t *testing.T) {
 // changeAccessRule changes each field of a rule.
 func (b *browser) changeAccessRule() {
 	b.T.Helper()
-	b.Open("/console/operator/access", http.StatusOK)
+	b.Open("/console/operator/access?new=1", http.StatusOK)
 	b.Press("Add this rule", http.StatusOK, "name", "other", "subjects", "everyone", "servers", "*") // so that no change locks out
 	b.Open("/console/operator/access/rules/platform", http.StatusOK)
 	for _, c := range [][2]string{
@@ -57,10 +58,11 @@ func (b *browser) changeAccessRule() {
 func (b *browser) confirmLockout() {
 	b.T.Helper()
 	form := []string{"name", "stop", "order", "0", "effect", "deny", "subjects", "anyone", "servers", "*"}
-	b.Open("/console/operator/access", http.StatusOK).WantNoText("Confirmation")
+	b.Open("/console/operator/access", http.StatusOK)
 	if !strings.Contains(b.Page.Body, "Nobody may call any server then: no other rule allows anything.") {
 		b.T.Error("the question before the removal of the only rule that allows does not say so")
 	}
+	b.Follow("New access rule", http.StatusOK).WantNoText("Confirmation")
 	b.Press("Add this rule", http.StatusUnprocessableEntity, form...)
 	b.WantText("Confirmation: with this rule, no call of any server is allowed any more.")
 	b.Press("Add this rule", http.StatusOK, "confirm", "true")

@@ -52,7 +52,7 @@ func (p *person) signInByPassword(email string) {
 	p.fill("E-mail address", email)
 	p.fill("Password", fixture.Password)
 	p.enter()
-	p.wantText(email)
+	p.waitForPerson(email)
 }
 
 // TestPasskeys adds a passkey after a step-up, signs in with it by the list of the e-mail field and by the
@@ -69,17 +69,17 @@ func TestPasskeys(t *testing.T) {
 	p.addPasskey(email, "Laptop")
 	p.signOut()
 	p.open("/console/sign-in") // its offer begins by itself, and the authenticator answers at once
-	p.waitFor(email)
+	p.waitForPerson(email)
 	answer(false)
 	p.signOut()
 	p.open("/console/sign-in")
 	p.wantText("Sign in with a passkey", "E-mail address")
 	answer(true) // from the next request on: that of the button, which ends the offer
 	p.tab.Run(t, chromedp.Evaluate[chromedp.Void](`void document.querySelector("form[data-passkey] button").click()`))
-	p.waitFor(email)
+	p.waitForPerson(email)
 	p.open("/console/step-up")
 	p.press("Use a passkey")
-	p.waitFor(email)
+	p.waitForPerson(email)
 	p.signOut()
 	p.tab.DisableScripts(t)
 	p.open("/console/sign-in")

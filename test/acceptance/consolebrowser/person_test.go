@@ -225,15 +225,22 @@ func (p *person) signIn(email string) {
 	p.fill("E-mail address", email)
 	p.fill("Password", fixture.Password)
 	p.enter()
-	if !chromium.Evaluate[bool](p.t, p.tab, fmt.Sprintf(`document.querySelector(".me summary")?.title === %q`, email)) {
-		p.t.Fatalf("%s is not signed in:\n%s", email, p.text())
-	}
+	p.waitForPerson(email)
+}
+
+// waitForPerson waits until the header has the menu of the person with an e-mail address.
+func (p *person) waitForPerson(email string) {
+	p.t.Helper()
+	await.Until(p.t, email+" is signed in", func() bool {
+		shown, err := chromedp.Run(p.tab.Context, chromedp.Evaluate[bool](fmt.Sprintf(`document.querySelector(".me summary")?.title === %q`, email)))
+		return err == nil && shown
+	})
 }
 
 // openMenu opens the menu of the person with an e-mail address.
 func (p *person) openMenu(email string) {
 	p.t.Helper()
-	p.focus("Account of " + email)
+	p.focus(chromium.Evaluate[string](p.t, p.tab, `document.querySelector(".me summary").ariaLabel`))
 	p.tab.Type(p.t, "\r")
 	p.wantText(email)
 }

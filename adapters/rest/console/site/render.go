@@ -103,6 +103,12 @@ const MostCounted = 1000
 // NameOf returns the e-mail address of a person with an id, for templates (Visit.NameOf).
 func (f frameView) NameOf(holder any) (string, error) { return f.visit.NameOf(fmt.Sprint(holder)) }
 
+// Adding reports whether a page with a list shows the form for something new in its place: because that is
+// wanted, or because the form was sent.
+func (f frameView) Adding(form FormView) bool {
+	return f.visit.Query("new") != "" || f.visit.Method() == fiber.MethodPost && f.Path == form.Action
+}
+
 type navigationLink struct {
 	Link
 	Current bool
