@@ -170,7 +170,7 @@ func checkResponses(t *testing.T, b *browser) {
 // TestHeaders checks the headers of what is no page, and which forms are refused.
 func TestHeaders(t *testing.T) {
 	e, s := start(t)
-	ada := e.NewPerson(t, "ada@example.com")
+	ada := e.NewPerson(t, "ada@example.com", publish)
 	b := signedIn(t, s, ada)
 	checkResponses(t, b)
 	for _, other := range [][2]string{{"cross-site"}, {"same-site"}, {"", "https://evil.example"}, {"", "null"}} {
@@ -324,7 +324,7 @@ func TestServerPage(t *testing.T) {
 	b.WantText("Allow lists of this registry cannot have this: each user completes the command.", "<customer>", "~/.codex/config.toml")
 	b.signIn(ada)
 	b.Open("/console/servers/com.example/crm/versions/1.0.0", http.StatusOK)
-	b.WantText("by ada@example.com", "by rey@example.com", "the view closed", "published com.example/crm 1.11.0",
+	b.WantText("by ada@example.com", "by rey@example.com", "the view closed", "submitted com.example/crm 1.11.0 for review",
 		"approved com.example/crm 1.11.0")
 	b.WantNoText("between us", "published com.example/crm 9.0.0")
 	b.Open("/console/servers/com.example/crm/versions/1.1.0", http.StatusOK).WantText("by an operator command")

@@ -119,7 +119,7 @@ func formsOfAccess(provider *oidcissuer.Provider) []form {
 			{"networks", "ten", "Networks, entry 1, must be a network"}, {"expiresAt", "tomorrow", "End must be an RFC 3339 time"},
 			{"effect", "deny", "Least trust is for rules that allow"},
 		}, "Allows bea@example.com and people of acme/<b>dev</b> to call the tools search and read_* of com.example/*," +
-			" at LIMITED_TRUST or above, from 10.0.0.0/8, until 1 March 2099.", taken("access rule", "platform")},
+			" at limited trust or above, from 10.0.0.0/8, until 1 March 2099.", taken("access rule", "platform")},
 		{operator + "access/rules/platform", "", "Save this rule", operate, []string{"methods", "tools/list", "expiresAt", "", "networks", ""},
 			[]wrong{{"order", "10001", "Order must be a whole number"}}, changed, ""},
 		{operator + "access", "", "Remove the rule platform", operate, nil, nil, "The rule is removed.", "404"},

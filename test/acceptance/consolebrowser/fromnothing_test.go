@@ -81,7 +81,7 @@ func TestFromNothing(t *testing.T) {
 	people["dan"].do(
 		act{"own/com.example/weather?version=1.0.0", []string{"status", "deprecated", "message", "Use another one."}, "Change the status",
 			"The status is changed."},
-		act{"?q=weather", []string{"status", "deprecated"}, "Search", "Deprecated"})
+		act{"?q=weather", nil, "deprecated 1", "Deprecated"})
 	olga.open("/console/")
 	olga.wantText("com.example/weather", "com.example.auto/news")
 	people["eve"].do(actsOfOperators...)

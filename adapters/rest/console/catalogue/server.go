@@ -125,7 +125,11 @@ func (p *Pages) server(v *site.Visit) error {
 	if err := p.fill(v, &view, record); err != nil {
 		return err
 	}
-	return v.Render(serverPage, site.Head{Title: view.windowTitle(v.Params("version") != "")}, view)
+	head := site.Head{Title: view.windowTitle(v.Params("version") != "")}
+	if v.Text("done") == "published" && view.StatusPath != "" {
+		head.Notice = "Published. Programs see it now."
+	}
+	return v.Render(serverPage, head, view)
 }
 
 // windowTitle returns the title of the window, with the version if the address has it.

@@ -103,6 +103,9 @@ const MostCounted = 1000
 // NameOf returns the e-mail address of a person with an id, for templates (Visit.NameOf).
 func (f frameView) NameOf(holder any) (string, error) { return f.visit.NameOf(fmt.Sprint(holder)) }
 
+// May reports whether the person has a grant for an action, for templates.
+func (f frameView) May(action registry.Action) (bool, error) { return f.visit.Holds(action) }
+
 // Adding reports whether a page with a list shows the form for something new in its place: because that is
 // wanted, or because the form was sent.
 func (f frameView) Adding(form FormView) bool {
