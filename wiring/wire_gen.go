@@ -1103,6 +1103,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	decidingService := deciding.New(decidingConfig, decidingPorts)
 	publicURL := newPublicURL(oidcConfig)
+	mcp := newMCP(serving)
 	consolePorts := console.Ports{
 		Servers: browser,
 		Finder:  finder,
@@ -1110,6 +1111,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Views:   gate,
 		Tools:   tools,
 		Public:  publicURL,
+		MCP:     mcp,
 		Reading: viewingConfig,
 	}
 	cookiesConfig := s.Cookies

@@ -44,7 +44,8 @@ type logView struct {
 	From, Until  string // dates
 	Server, Run  string
 	Outcomes     []typeView
-	CSV, JSON    string // the addresses of the files
+	CSV, JSON    string      // the addresses of the files
+	Recent       []site.Link // the last days
 	Events       []eventView
 	Total        int
 	More         bool   // there are more than Total
@@ -122,6 +123,12 @@ func (view *logView) fill(v *site.Visit, found auditing.Page, offset int) error 
 		view.Events = append(view.Events, row)
 	}
 	view.Kinds = eventTexts
+	for _, days := range []int{1, 7, 30} {
+		from := time.Now().UTC().AddDate(0, 0, 1-days).Format(dateFormat)
+		view.Recent = append(view.Recent, site.Link{
+			Text: map[bool]string{true: "Today", false: "Last " + strconv.Itoa(days) + " days"}[days == 1], Path: view.address(v, "from", from),
+		})
+	}
 	view.CSV, view.JSON = view.address(v, "format", "csv"), view.address(v, "format", "json")
 	if offset > 0 {
 		view.Newer = view.address(v, "offset", strconv.Itoa(max(offset-perPage, 0)))
