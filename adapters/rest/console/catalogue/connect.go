@@ -33,7 +33,9 @@ type Connect struct {
 }
 
 // NewConnect returns the page.
-func NewConnect(s *site.Site, v *viewing.Gate, u PublicURL, m MCP) *Connect { return &Connect{s, v, u, m} }
+func NewConnect(s *site.Site, v *viewing.Gate, u PublicURL, m MCP) *Connect {
+	return &Connect{s, v, u, m}
+}
 
 // Mount adds the route.
 func (c *Connect) Mount(r fiber.Router) { r.Get(ConnectPath, c.site.Open(c.show)) }
@@ -82,7 +84,7 @@ var deployments = map[allowlist.Client]program{
 	allowlist.ClientVSCode: {Links: true, Registry: copilotRegistry, List: allowlist.VSCode, Deploy: copilotDeploy},
 	"copilot":              {Registry: copilotRegistry, List: allowlist.VSCode, Deploy: copilotDeploy},
 	allowlist.ClientClaude: {
-		List:  allowlist.Claude, Setting: `{"allowManagedMcpServersOnly": true}`,
+		List: allowlist.Claude, Setting: `{"allowManagedMcpServersOnly": true}`,
 		Deploy: "Merge the list and the setting below into the managed settings, " +
 			"so that users cannot extend the list in their own settings.",
 		Places: []place{
