@@ -127,7 +127,7 @@ type connectView struct {
 	Service  string // the address of the service
 	Address  string // of the registry, or of the view
 	List     string // of the allow list
-	MCP      string // of the registry as an MCP server; empty if it is none
+	MCP      MCP
 }
 
 // show shows how programs reach the registry.
@@ -140,15 +140,12 @@ func (c *Connect) show(v *site.Visit) error {
 	if err != nil {
 		return err
 	}
-	page := connectView{Program: programs[0], Programs: programs, View: view.OfAll(), Views: views, Service: c.address(v)}
+	page := connectView{Program: programs[0], Programs: programs, View: view.OfAll(), Views: views, Service: c.address(v), MCP: c.mcp}
 	problems := page.choose(v.Text("client"), v.Text("view"))
 	if len(problems) > 0 {
 		v.Status(fiber.StatusUnprocessableEntity)
 	}
 	page.Address = page.Service + page.View.Path(tokenPlace)
-	if c.mcp {
-		page.MCP = page.Address + "/mcp"
-	}
 	page.List = page.Address
 	if page.View.Name == view.All {
 		page.List += "/registries/" + view.All
