@@ -141,7 +141,7 @@ func TestExplainACall(t *testing.T) {
 	}
 	b := newOperator(t, e, s)
 	b.Follow("Access rules", http.StatusOK)
-	b.Follow("Explain a call", http.StatusOK).WantNoText("Rules before")
+	b.Follow("Explain a call", http.StatusOK).WantNoText("passed over")
 	ask := func(status int, fields url.Values, want ...string) {
 		t.Helper()
 		b.Open("/console/operator/access/explain?"+fields.Encode(), status).WantText(want...)
@@ -190,11 +190,11 @@ func (b *browser) explainAmongMany(e *fixture.Environment) {
 	question := "/console/operator/access/explain?server=com.example/weather&method=tools/call&tool=forecast&subject=ada@example.com"
 	await.Until(b.T, "the rules", func() bool {
 		b.Open(question, http.StatusOK)
-		return strings.Contains(b.Text(), "Show all rules before")
+		return strings.Contains(b.Text(), "Show all that were passed over")
 	})
 	b.WantText("And 152 rules that are not listed here", "removals It is not about this tool.", "The newest session began at")
 	b.WantNoText("other-000")
-	b.Follow("Show all rules before", http.StatusOK)
+	b.Follow("Show all that were passed over", http.StatusOK)
 	b.WantText("1 to 100 of 156", "other-099 It is not about this subject.")
 	b.Follow("Later", http.StatusOK).WantText("101 to 156 of 156", "other-100", "watch It matches, and only observes.")
 	b.Follow("Earlier", http.StatusOK).WantText("1 to 100 of 156")
