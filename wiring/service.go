@@ -274,8 +274,8 @@ var methodsSet = wire.NewSet(methodsapi.New, newUsageCounter)
 
 // consoleSet provides the pages of the console and the use cases that they call.
 var consoleSet = wire.NewSet(
-	newConsole, newPublicURL, wire.Struct(new(console.AuthPorts), "Site", "SignIn", "Account", "Publishing", "Reviewing", "Operating"),
-	wire.Struct(new(console.Ports), "Servers", "Finder", "Hidden", "Views", "Public", "Reading"), wire.Struct(new(site.Ports), "*"),
+	newConsole, newPublicURL, newMCP, wire.Struct(new(console.AuthPorts), "Site", "SignIn", "Account", "Publishing", "Reviewing", "Operating"),
+	wire.Struct(new(console.Ports), "Servers", "Finder", "Hidden", "Views", "Tools", "Public", "MCP", "Reading"), wire.Struct(new(site.Ports), "*"),
 	wire.Struct(new(account.Ports), "SignIn", "Devices", "Credentials", "Trail", "Tokens", "Companies", "Passkeys", "Access"),
 	wire.Struct(new(consolesignin.Ports), "StepUp", "Joining", "Trail", "Companies", "Passkeys", "Pairing"),
 	wire.Struct(new(consolepublishing.Ports), "Reviews", "Reader", "Own", "Hidden", "Policies", "Requests"),
@@ -350,6 +350,8 @@ func newInstances(db *database.DB) overview.Instances {
 }
 
 func newPublicURL(c oidc.Config) catalogue.PublicURL { return catalogue.PublicURL(c.PublicURL) }
+
+func newMCP(c registryapi.Serving) catalogue.MCP { return catalogue.MCP(c.MCP) }
 
 func newMail(c stepup.Couriers) people.Mail { return people.Mail{Courier: c.Email} }
 

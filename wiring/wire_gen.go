@@ -1118,12 +1118,15 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	decidingService := deciding.New(decidingConfig, decidingPorts)
 	publicURL := newPublicURL(oidcConfig)
+	mcp := newMCP(serving)
 	consolePorts := console.Ports{
 		Servers: browser,
 		Finder:  finder,
 		Hidden:  quarantiningService,
 		Views:   gate,
+		Tools:   tools,
 		Public:  publicURL,
+		MCP:     mcp,
 		Reading: viewingConfig,
 	}
 	cookiesConfig := s.Cookies

@@ -28,7 +28,7 @@ func TestUsages(t *testing.T) {
 		"a namespace":               {rules: []rule{{}}, want: "com.example/mail: May use everything. com.example/weather: May use everything."},
 		"tools, networks and trust": {
 			rules: []rule{{"servers": list("org.other/x"), "tools": list("search", "read_*"), "networks": list("10.0.0.0/8"), "minTrust": audit.Text("FULL_TRUST")}},
-			want:  "org.other/x: May call the tools search and read_*, at FULL_TRUST or above, from 10.0.0.0/8."},
+			want:  "org.other/x: May call the tools search and read_*, at full trust or above, from 10.0.0.0/8."},
 		"some tools not": {
 			rules: []rule{{"tools": list("rm"), "effect": deny, "order": audit.Number(1)}, {"name": audit.Text("b"), "servers": list("com.example/mail")}},
 			want:  "com.example/mail: May not call the tool rm. May use everything."},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fields"
 	"github.com/tollgate-dev/tollgate/core/toolserver"
+	"github.com/tollgate-dev/tollgate/core/trustlevel"
 )
 
 // Sentence returns what the rule does in words, for example "Allows people of acme/platform to call
@@ -88,10 +89,15 @@ func (r *Rule) isNever() bool {
 	return len(r.Tools)+len(r.Hints) > 0 && len(r.Methods) > 0 && !slices.Contains(r.Methods, CallsTools)
 }
 
+// levelWords returns a trust level in words: full trust.
+func levelWords(l trustlevel.Level) string {
+	return strings.ToLower(strings.ReplaceAll(l.String(), "_", " "))
+}
+
 // conditions returns the other conditions, each after a comma.
 func (r *Rule) conditions() (words string) {
 	if r.MinTrust != 0 {
-		words = ", at " + r.MinTrust.String() + " or above"
+		words = ", at " + levelWords(r.MinTrust) + " or above"
 	}
 	if len(r.Networks) > 0 {
 		words += ", from " + enumerate(fields.NetworkTexts(r.Networks), "or")
@@ -161,7 +167,7 @@ func (d *Decision) Sentence() string {
 		if d.Rule == "" {
 			return "The session is at high risk, and no rule opens anything to it: the caller is asked to sign in again."
 		}
-		return fmt.Sprintf("The rule %s allows the call at %s or above: the caller is asked for more trust.", d.Rule, d.Required)
+		return fmt.Sprintf("The rule %s allows the call at %s or above: the caller is asked for more trust.", d.Rule, levelWords(d.Required))
 	case ByDefault:
 		return "No rule decides the call, and the default " + map[Effect]string{
 			Allow: "allows it.", Deny: "denies it.",

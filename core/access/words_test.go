@@ -48,7 +48,7 @@ func TestSentencesOfRules(t *testing.T) {
 		{rule{"clients": list("vscode", "https://claude.example/client.json")},
 			"Allows everybody with a valid token to use com.example/*, with a token of vscode or https://claude.example/client.json."},
 		{rule{"minTrust": audit.Text("FULL_TRUST"), "networks": list("10.0.0.0/8", "192.0.2.0/24"), "expiresAt": audit.Text("2027-03-01T18:30:05Z")},
-			"Allows everybody with a valid token to use com.example/*, at FULL_TRUST or above, from 10.0.0.0/8 or 192.0.2.0/24, until 1 March 2027, 18:30:05 UTC."},
+			"Allows everybody with a valid token to use com.example/*, at full trust or above, from 10.0.0.0/8 or 192.0.2.0/24, until 1 March 2027, 18:30:05 UTC."},
 	} {
 		r := mustRule(t, c.changes)
 		if got := r.Sentence(); got != c.want {
@@ -65,7 +65,7 @@ func TestSentencesOfDecisions(t *testing.T) {
 		"The rule r denies the call.": {Effect: access.Deny, Reason: access.ByRule, Rule: "r"},
 		"The rule r denies the call, and there is no token: the caller is asked to sign in.": {
 			Effect: access.Challenge, Reason: access.ByRule, Rule: "r"},
-		"The rule r allows the call at FULL_TRUST or above: the caller is asked for more trust.": {
+		"The rule r allows the call at full trust or above: the caller is asked for more trust.": {
 			Effect: access.Challenge, Reason: access.InsufficientTrust, Rule: "r", Required: trustlevel.FullTrust},
 		"The session is at high risk, and no rule opens anything to it: the caller is asked to sign in again.": {
 			Effect: access.Challenge, Reason: access.InsufficientTrust, Required: trustlevel.Unverified},

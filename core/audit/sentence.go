@@ -100,6 +100,7 @@ var sentences = map[string]string{
 	"METHODS_CHANGE remove": "removed|remove|the method [{path} ][of {service}]",
 
 	"REGISTRY_CHANGE publish":            "published|publish|[{serverName}][ {version}]",
+	"REGISTRY_CHANGE publish review":     "submitted|submit|[{serverName} ][{version} ]for review",
 	"REGISTRY_CHANGE request":            "requested|request|[{serverName}][ {version}][: {note}]",
 	"REGISTRY_CHANGE edit":               "edited|edit|[{serverName}][ {version}]",
 	"REGISTRY_CHANGE delete":             "deleted|delete|[{serverName}][ {version}][, which was {was status}]",
@@ -166,6 +167,9 @@ var reasons = map[string]string{
 // pattern returns the sentence of the event, or nothing for an action of a newer version.
 func (e *Event) pattern() string {
 	key := strings.TrimSuffix(string(e.Category)+" "+string(e.Action()), " ")
+	if e.Details.Text("review") != "" && e.Details.Text("rule") == "" && sentences[key+" review"] != "" {
+		key += " review" // a person decides about it
+	}
 	if of, ok := sentences[key+" "+e.Details.Text("status")]; ok {
 		return of
 	}

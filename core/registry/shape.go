@@ -98,12 +98,12 @@ func (s shape) checkMember(r *report, at location, m *member) {
 func (s shape) nearestProperty(name string) string {
 	name = strings.ToLower(shorten(name))
 	return slices.MinFunc(s.properties, func(a, b property) int {
-		return editDistance(name, strings.ToLower(a.name)) - editDistance(name, strings.ToLower(b.name))
+		return EditDistance(name, strings.ToLower(a.name)) - EditDistance(name, strings.ToLower(b.name))
 	}).name
 }
 
-// editDistance returns the number of characters to add, remove or replace.
-func editDistance(a, b string) int {
+// EditDistance returns the number of characters to add, remove or replace.
+func EditDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

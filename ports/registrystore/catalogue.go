@@ -12,6 +12,10 @@ type Catalogue interface {
 	// Find returns a page of the servers that a search selects. It knows what Index has put into
 	// its index.
 	Find(ctx context.Context, s Search) (Finding, error)
+	// Count returns how many of the servers that a search selects have each facet, without those of
+	// registry.FacetCalled. It returns nil if that takes too long: if the catalogue has more than
+	// MaxCounted servers, and the search may select many of them.
+	Count(ctx context.Context, s Search) (map[registry.Facet]int, error)
 	// Index puts some of the servers that changed since into the index, at most so many, and reports
 	// whether there may be more. Several processes may call it at once.
 	Index(ctx context.Context, most int) (more bool, err error)

@@ -228,6 +228,40 @@ func (s catalogueStore) Find(ctx context.Context, q registrystore.Search) (regis
 	return s.finding(ctx, cutPage(rows[:total], q), total, total < len(rows))
 }
 
+// Count implements registrystore.Catalogue.
+func (s catalogueStore) Count(ctx context.Context, q registrystore.Search) (map[registry.Facet]int, error) {
+	c, most := s.conditions(q), registrystore.MaxCounted
+	find := database.Query{Text: "SELECT c.facets FROM catalogue AS c" + c.where(), Args: c.args}
+	narrow := len(q.Words) > 0 || len(q.Facets) > 0
+	if narrow {
+		many, _, err := s.estimate(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		if narrow = !many; narrow {
+			c, most = s.sql.withParts(partsOf(q, false)).also(c), maxSorted
+			find = database.Query{Text: "SELECT c.facets FROM " + c.text, Args: c.args}
+		}
+	}
+	if size, err := s.currentSize(ctx); err != nil || !narrow && size > registrystore.MaxCounted {
+		return nil, err
+	}
+	find.Text, find.Args = find.Text+" LIMIT CAST(? AS bigint)", append(slices.Clip(find.Args), most+1)
+	rows, err := database.CollectAll(ctx, s.db, find, database.ScanText[string])
+	if err != nil || len(rows) > most {
+		return nil, err
+	}
+	counts := map[registry.Facet]int{}
+	for _, row := range rows {
+		for text := range strings.FieldsSeq(row) {
+			if f := registry.Facet(text); f.Value(registry.FacetCalled) == "" {
+				counts[f]++
+			}
+		}
+	}
+	return counts, nil
+}
+
 // maxSorted is how many servers of the index of parts are read and sorted as a whole. Up to that many,
 // this takes less time than to read servers in their order until enough of them match.
 const maxSorted = 2000

@@ -20,6 +20,7 @@ func TestAccessRules(t *testing.T) {
 	b := newOperator(t, e, s)
 	b.Follow("Access rules", http.StatusOK)
 	b.WantText("This service is not asked about calls (DECIDE=off)", "No rule yet: the default decides every call.", "Without a rule denied ACCESS_DEFAULT=deny", "Mode enforce")
+	b.Follow("New access rule", http.StatusOK)
 	b.Press("Add this rule", http.StatusOK, "name", "platform", "order", "10", "subjects", "everyone", "servers", "com.example/*")
 	b.changeAccessRule()
 	b.confirmLockout()
@@ -31,7 +32,7 @@ func TestAccessRules(t *testing.T) {
 // changeAccessRule changes each field of a rule.
 func (b *browser) changeAccessRule() {
 	b.T.Helper()
-	b.Open("/console/operator/access", http.StatusOK)
+	b.Open("/console/operator/access?new=1", http.StatusOK)
 	b.Press("Add this rule", http.StatusOK, "name", "other", "subjects", "everyone", "servers", "*") // so that no change locks out
 	b.Open("/console/operator/access/rules/platform", http.StatusOK)
 	for _, c := range [][2]string{
@@ -57,10 +58,11 @@ func (b *browser) changeAccessRule() {
 func (b *browser) confirmLockout() {
 	b.T.Helper()
 	form := []string{"name", "stop", "order", "0", "effect", "deny", "subjects", "anyone", "servers", "*"}
-	b.Open("/console/operator/access", http.StatusOK).WantNoText("Confirmation")
+	b.Open("/console/operator/access", http.StatusOK)
 	if !strings.Contains(b.Page.Body, "Nobody may call any server then: no other rule allows anything.") {
 		b.T.Error("the question before the removal of the only rule that allows does not say so")
 	}
+	b.Follow("New access rule", http.StatusOK).WantNoText("Confirmation")
 	b.Press("Add this rule", http.StatusUnprocessableEntity, form...)
 	b.WantText("Confirmation: with this rule, no call of any server is allowed any more.")
 	b.Press("Add this rule", http.StatusOK, "confirm", "true")
@@ -139,7 +141,7 @@ func TestExplainACall(t *testing.T) {
 	}
 	b := newOperator(t, e, s)
 	b.Follow("Access rules", http.StatusOK)
-	b.Follow("Explain a call", http.StatusOK).WantNoText("Rules before")
+	b.Follow("Explain a call", http.StatusOK).WantNoText("passed over")
 	ask := func(status int, fields url.Values, want ...string) {
 		t.Helper()
 		b.Open("/console/operator/access/explain?"+fields.Encode(), status).WantText(want...)
@@ -188,11 +190,11 @@ func (b *browser) explainAmongMany(e *fixture.Environment) {
 	question := "/console/operator/access/explain?server=com.example/weather&method=tools/call&tool=forecast&subject=ada@example.com"
 	await.Until(b.T, "the rules", func() bool {
 		b.Open(question, http.StatusOK)
-		return strings.Contains(b.Text(), "Show all rules before")
+		return strings.Contains(b.Text(), "Show all that were passed over")
 	})
 	b.WantText("And 152 rules that are not listed here", "removals It is not about this tool.", "The newest session began at")
 	b.WantNoText("other-000")
-	b.Follow("Show all rules before", http.StatusOK)
+	b.Follow("Show all that were passed over", http.StatusOK)
 	b.WantText("1 to 100 of 156", "other-099 It is not about this subject.")
 	b.Follow("Later", http.StatusOK).WantText("101 to 156 of 156", "other-100", "watch It matches, and only observes.")
 	b.Follow("Earlier", http.StatusOK).WantText("1 to 100 of 156")
@@ -218,7 +220,7 @@ func (b *browser) callersAndUsage(e *fixture.Environment, s *fixture.Service) {
 	cem.Open(server, http.StatusOK).WantText("Who may call it", "strangers Forbids").WantNoText("Its access rules")
 	dan := signedIn(b.T, s, e.NewPerson(b.T, "dan@example.com", "publish org.example/*", "edit org.example/*"))
 	dan.Open(server, http.StatusOK).WantNoText("Who may call it")
-	dan.Follow("dan@example.com", http.StatusOK)
+	dan.Follow("My account", http.StatusOK)
 	dan.Follow("What may I use", http.StatusOK).WantText("com.example/weather May list tools.")
 	e.RunCommand(b.T, "", "access", "rule", "set", "stop", "--order", "0", "--subject", "anyone", "--server", "*", "--effect", "deny")
 	await.Until(b.T, "the rule holds", func() bool {

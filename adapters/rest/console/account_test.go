@@ -21,7 +21,7 @@ func TestAccount(t *testing.T) {
 	e, s := start(t, fixture.RelaxedRiskSettings...)
 	ada := e.NewWriter(t, s, "ada@example.com")
 	b := signedIn(t, s, ada)
-	b.Follow("ada@example.com", http.StatusOK)
+	b.Follow("My account", http.StatusOK)
 	b.WantText("Not verified. It may look at this account and little else, until you enter a code.",
 		"Firefox on Linux This browser", "127.0.0.1", "Full trust")
 	if n := strings.Count(b.Text(), "This browser"); n != 2 {

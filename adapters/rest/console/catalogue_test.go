@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/webtest"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/must"
 )
@@ -39,15 +40,17 @@ func TestCatalogue(t *testing.T) {
 	b.Press("Search", http.StatusOK, "q", "nothing at all").WantText("No server matches.")
 	b.Open("/console/?status=nonsense", http.StatusUnprocessableEntity)
 	b.Open("/console/", http.StatusOK)
-	b.Press("Search", http.StatusOK, "status", "deprecated", "remote", "true")
-	b.WantText("No server matches. Show all servers")
-	b.Press("Search", http.StatusOK, "q", "", "status", "active", "remote", "true", "package", "")
-	b.WantText("com.example/server-29 ")
+	b.Open("/console/?status=deprecated&remote=true", http.StatusOK).WantText("No server matches. Show all servers")
+	b.Open("/console/", http.StatusOK).WantText("active 35", "deleted").WantNoText("streamable-http")
+	b.Follow("active 35", http.StatusOK)
+	b.Open("/console/?status=active&remote=true", http.StatusOK).WantText("com.example/server-29 ", "Filter (2)")
 	b.Follow("Next page", http.StatusOK).WantText("com.example/server-34").WantNoText("Next page")
 	b.Follow("First page", http.StatusOK)
 	if got := b.Field("status") + b.Field("remote"); got != "activetrue" {
 		t.Errorf("the filters of the first page are %q", got)
 	}
+	b.Press("Search", http.StatusOK, "q", "server-1").WantText("10 servers", "Filter (2)")
+	b.Follow("with an address: remove this filter ×", http.StatusOK).WantPath("/console/?q=server-1&status=active")
 	for _, wrong := range []string{
 		"page=0", "page=x", "sort=age", "remote=perhaps", "view=secret", "view=A", "q=" + strings.Repeat("a", 201),
 		"q=1+2+3+4+5+6+7+8+9", "namespace=" + strings.Repeat("n", 301), "origin=%00",
@@ -167,7 +170,7 @@ func checkResponses(t *testing.T, b *browser) {
 // TestHeaders checks the headers of what is no page, and which forms are refused.
 func TestHeaders(t *testing.T) {
 	e, s := start(t)
-	ada := e.NewPerson(t, "ada@example.com")
+	ada := e.NewPerson(t, "ada@example.com", publish)
 	b := signedIn(t, s, ada)
 	checkResponses(t, b)
 	for _, other := range [][2]string{{"cross-site"}, {"same-site"}, {"", "https://evil.example"}, {"", "null"}} {
@@ -234,6 +237,11 @@ func TestSearch(t *testing.T) {
 	b.WantText("3 servers")
 	order("q=city+weath", "com.example/alpha")
 	b.WantText("1 server")
+	for mistyped, corrected := range map[string]string{"forcasts": "forecasts", "wheather+clouds": "weather clouds", "forecazts": "forecasts"} {
+		order("q="+mistyped, map[bool]string{true: "com.example/alpha", false: "com.example/beta"}[corrected == "forecasts"])
+		b.WantText("These have " + corrected + ".")
+	}
+	order("q=rein") // a short word is not corrected
 	order("q=weather&sort=name", "com.example/alpha", "com.example/beta", "org.mine/weather")
 	order("sort=newest", "org.mine/weather", "com.example/beta", "com.example/alpha")
 	order("namespace=org.mine", "org.mine/weather")
@@ -316,7 +324,7 @@ func TestServerPage(t *testing.T) {
 	b.WantText("Allow lists of this registry cannot have this: each user completes the command.", "<customer>", "~/.codex/config.toml")
 	b.signIn(ada)
 	b.Open("/console/servers/com.example/crm/versions/1.0.0", http.StatusOK)
-	b.WantText("by ada@example.com", "by rey@example.com", "the view closed", "published com.example/crm 1.11.0",
+	b.WantText("by ada@example.com", "by rey@example.com", "the view closed", "submitted com.example/crm 1.11.0 for review",
 		"approved com.example/crm 1.11.0")
 	b.WantNoText("between us", "published com.example/crm 9.0.0")
 	b.Open("/console/servers/com.example/crm/versions/1.1.0", http.StatusOK).WantText("by an operator command")
@@ -329,4 +337,39 @@ func wantTitle(t *testing.T, b *browser, want string) {
 	if title == nil || !strings.HasPrefix(webtest.TextOf(title), want) {
 		t.Errorf("the title of %s does not begin with %q", b.Page.URL, want)
 	}
+}
+
+// TestTools checks that the page of a server has the tools of its recorded list, how they change data, and
+// whether a reviewer has approved the list.
+func TestTools(t *testing.T) {
+	e, s := start(t)
+	ada := e.NewWriter(t, s, "ada@example.com", "publish *", "edit *")
+	publishVersion(t, s, ada, "com.example/crm", "1.0.0")
+	b := newBrowser(t, s)
+	const page = "/console/servers/com.example/crm"
+	b.Open(page, http.StatusOK).WantText("It is not known which tools this version has", "tollgate tools record com.example/crm@1.0.0")
+	record := func(tools ...map[string]any) {
+		t.Helper()
+		answer := apiclient.Call(t, http.MethodPut, s.API+"/v0.1/x/dev.tollgate/servers/com.example%2Fcrm/versions/1.0.0/tools",
+			map[string]any{"remote": "https://com.example.crm/mcp", "tools": tools}, ada.Bearer()...)
+		if answer.Status != http.StatusCreated && answer.Status != http.StatusOK {
+			t.Fatalf("%d %s", answer.Status, answer.Body)
+		}
+	}
+	many := []map[string]any{
+		{"name": "find", "description": "Finds customers. By name.", "inputSchema": map[string]any{"type": "object", "title": "A filter"}, "annotations": map[string]any{"readOnlyHint": true}},
+		{"name": "remove", "description": hostile, "inputSchema": map[string]any{"type": "object", "description": strings.Repeat("\"", 9000)}},
+	}
+	for i := range 100 {
+		many = append(many, map[string]any{"name": fmt.Sprintf("z-%03d", i), "description": strings.Repeat("\"long\" ", 500), "inputSchema": map[string]any{"type": "object"}})
+	}
+	record(many...)
+	b.Open(page, http.StatusOK).WantText("find Finds customers reads", "A filter", "1 only read, 101 may change something", "Approved", "62 more tools are not listed here.")
+	if size := len(b.Page.Body); size > largePage {
+		t.Errorf("the page has %d bytes", size)
+	}
+	b.wantHarmless(page)
+	record(map[string]any{"name": "find", "inputSchema": map[string]any{"type": "object"}})
+	b.Open(page, http.StatusOK).WantText("Changed since", "The server shows other tools now than those that were approved", "find Finds customers reads")
+	b.Follow("The whole lists", http.StatusOK)
 }

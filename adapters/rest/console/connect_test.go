@@ -11,7 +11,7 @@ import (
 // TestConnect checks that the addresses that the page shows are those that answer, for everybody
 // and for a view that needs a token, and who learns of such a view.
 func TestConnect(t *testing.T) {
-	e, s := start(t)
+	e, s := start(t, "MCP=on")
 	e.RunCommand(t, "", "view", "add", "open", "--include", "com.example/*")
 	e.RunCommand(t, "", "view", "add", "data", "--access", "token")
 	token := strings.TrimSpace(e.RunCommand(t, "", "view", "token", "add", "data", "--name", "team"))
@@ -26,6 +26,9 @@ func TestConnect(t *testing.T) {
 		t.Errorf("the address is %s, want %s", got, b.Base)
 	}
 	b.WantText(".vscode/mcp.json", "View open").WantNoText("data")
+	if got := b.Shown("mcp"); got != b.Base+"/mcp" {
+		t.Errorf("the address of the MCP server is %s", got)
+	}
 	answers(b.Shown("address")+"/v0.1/servers", http.StatusOK)
 	answers(b.Shown("list"), http.StatusOK)
 	for _, client := range []string{"copilot", "claude", "gemini", "kiro", "codex"} {

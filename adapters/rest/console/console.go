@@ -35,7 +35,9 @@ type Ports struct {
 	Finder  *browsing.Finder
 	Hidden  *quarantining.Service
 	Views   *viewing.Gate
+	Tools   *browsing.Tools
 	Public  catalogue.PublicURL
+	MCP     catalogue.MCP
 	Reading viewing.Config
 	Auth    *AuthPorts
 }
@@ -64,17 +66,17 @@ type pages interface{ Mount(r fiber.Router) }
 
 // New returns the console.
 func New(p Ports) *Console {
-	of := catalogue.Ports{Servers: p.Servers, Finder: p.Finder, Hidden: p.Hidden, Views: p.Views}
+	of := catalogue.Ports{Servers: p.Servers, Finder: p.Finder, Hidden: p.Hidden, Views: p.Views, Tools: p.Tools}
 	if p.Auth == nil {
 		s := site.New(site.Ports{Reading: p.Reading}, p.Brand)
-		return &Console{site: s, pages: []pages{s, catalogue.New(s, of), catalogue.NewConnect(s, p.Views, p.Public)}}
+		return &Console{site: s, pages: []pages{s, catalogue.New(s, of), catalogue.NewConnect(s, p.Views, p.Public, p.MCP)}}
 	}
 	of.Reviews, of.IsEmpty, of.Trail = p.Auth.Reviewing.Reviews, p.Auth.SignIn.Joining.IsEmpty, p.Auth.SignIn.Trail
 	of.Access = p.Auth.Operating.Access
 	s := site.New(p.Auth.Site, p.Brand)
 	s.SetWaiting(p.Auth.Reviewing.Reviews.CountPending)
 	c := &Console{site: s, authorizes: p.Auth.Authorizing.On(), pages: []pages{
-		s, catalogue.New(s, of), catalogue.NewConnect(s, p.Views, p.Public), signin.New(s, p.Auth.SignIn),
+		s, catalogue.New(s, of), catalogue.NewConnect(s, p.Views, p.Public, p.MCP), signin.New(s, p.Auth.SignIn),
 		account.New(s, p.Auth.Account), publishing.New(s, p.Auth.Publishing),
 		reviewing.New(s, p.Auth.Reviewing), operating.New(s, p.Auth.Operating),
 	}}

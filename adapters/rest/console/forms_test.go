@@ -42,14 +42,14 @@ func taken(kind, name string) string {
 func formsOfOperators() []form {
 	pattern := wrong{"resource", "com example", "The pattern of servers"}
 	return []form{
-		{operator + "views", "", "Add this view", operate, []string{"name", "data", "include", "com.example/*", "access", "token"},
+		{operator + "views?new=1", "", "Add this view", operate, []string{"name", "data", "include", "com.example/*", "access", "token"},
 			[]wrong{{"name", "Data", wrongName}, {"include", "com example", "Include: resource pattern"}}, "The view is added.", taken("view", "data")},
 		{operator + "views/data", "", "Save this view", operate, []string{"exclude", "com.example/x*"},
 			[]wrong{{"exclude", "com example", "Exclude: resource pattern"}}, changed, ""},
 		{operator + "views/data", "", "Make this token", operate, []string{"token", "team"},
 			[]wrong{{"token", "Team Data", "Name of the token must have 1 to 40 lower-case letters"}}, once, "already"},
 		{operator + "views", "", "Remove the view data", operate, nil, nil, "The view is removed.", "404"},
-		{operator + "mirrors", "", "Add this mirror", operate,
+		{operator + "mirrors?new=1", "", "Add this mirror", operate,
 			[]string{"name", "public", "url", "https://registry.invalid", "interval", "24h", "include", "io.github.*"},
 			[]wrong{
 				{"url", "registry.example.com", "Address must be an absolute URL"}, {"name", "A", wrongName},
@@ -59,31 +59,31 @@ func formsOfOperators() []form {
 			[]wrong{{"interval", "1s", "Interval must be from 1m0s"}}, changed, ""},
 		{operator + "mirrors/public", "", "Read it now", operate, nil, nil, "It is read soon.", ""},
 		{operator + "mirrors/public", "", "Remove with its servers the mirror public", operate, nil, nil, "The mirror is removed.", "404"},
-		{operator + "webhooks", "", "Add this webhook", operate,
+		{operator + "webhooks?new=1", "", "Add this webhook", operate,
 			[]string{"url", "http://127.0.0.1:1/in?key=hunter2", "resource", "com.example/*", "events", "published"},
 			[]wrong{{"url", "http://hooks.example.com/in", "Address must begin with https://"}, pattern}, once, ""},
 		{operator + "webhooks", "http://127.0.0.1:1/…", "Save this webhook", operate, []string{"resource", "org.example/*", "events", "status"},
 			[]wrong{pattern}, changed, ""},
 		{operator + "webhooks", "http://127.0.0.1:1/…", "Send a test", operate, nil, nil, "409", "409"},
 		{operator + "webhooks", "", "Remove the webhook of 127.0.0.1:1", operate, nil, nil, "The webhook is removed.", "404"},
-		{operator + "policies", "", "Add this policy", operate, []string{
+		{operator + "policies?new=1", "", "Add this policy", operate, []string{
 			"method", "dns", "pattern", "com.example/*", "domain", "example.com", "owner", "ada@example.com", "expiresAt", "2199-01-31",
 		}, []wrong{
 			{"domain", "", "Domain"}, {"expiresAt", "soon", "such as 2027-01-31"}, {"expiresAt", "2001-01-31", "End"},
 			{"owner", "nobody@example.com", "Owner has no account."}, {"pattern", "com example", "pattern"},
 		}, "The policy is added.", ""},
-		{operator + "policies", "", "Add this policy", operate,
+		{operator + "policies?new=1", "", "Add this policy", operate,
 			[]string{"method", "github-oidc", "pattern", "com.example/*", "claims", "repository=acme/tools\nref=refs/heads/main", "actions", "status"},
 			[]wrong{
 				{"claims", "repository", "Claims must be of the form name=value, each name once."},
 				{"claims", "ref=refs/heads/main\nref=refs/heads/x", "Claims must be of the form name=value, each name once."},
 			}, "The policy is added.", ""},
 		{operator + "policies", "", "Remove the policy for com.example/*", operate, nil, nil, "The policy is removed.", "404"},
-		{operator + "review-rules", "", "Add this rule", operate,
+		{operator + "review-rules?new=1", "", "Add this rule", operate,
 			[]string{"resource", "com.example/*", "publisher", "ada@example.com", "when", "any"},
 			[]wrong{pattern, {"publisher", "x@example.com", "Publisher has no account."}}, "The rule is added.", ""},
 		{operator + "review-rules", "", "Remove the rule for com.example/*", operate, nil, nil, "The rule is removed.", "404"},
-		{operator + "service-accounts", "", "Add this service account", operate,
+		{operator + "service-accounts?new=1", "", "Add this service account", operate,
 			[]string{"name", "deploy", "description", "Publishes <b>releases</b>."},
 			[]wrong{{"name", "Deploy", wrongName}}, "The service account is added.", taken("service account", "deploy")},
 		{operator + "service-accounts/deploy", "", "Save this service account", operate, []string{"description", "Publishes."}, nil, changed, ""},
@@ -97,7 +97,7 @@ func formsOfOperators() []form {
 		{operator + "service-accounts/deploy", "", "Make this token", operate, []string{"name", "CI", "scopes", "registry:publish"},
 			[]wrong{{"name", "", "Name"}}, once, ""},
 		{operator + "service-accounts", "", "Remove the service account deploy", operate, nil, nil, "The service account is removed.", "404"},
-		{operator + "grants", "", "Add this grant", operate,
+		{operator + "grants?new=1", "", "Add this grant", operate,
 			[]string{"email", "ada@example.com", "action", "edit", "resource", "com.example/*"},
 			[]wrong{{"email", "nobody@example.com", "E-mail address has no account."}, pattern, {"action", "operate", "operate"}},
 			"The grant is added.", ""},
@@ -107,9 +107,9 @@ func formsOfOperators() []form {
 
 func formsOfAccess(provider *oidcissuer.Provider) []form {
 	return []form{
-		{operator + "access", "", "Add this rule", operate, []string{"name", "other", "subjects", "everyone", "servers", "*"}, nil,
+		{operator + "access?new=1", "", "Add this rule", operate, []string{"name", "other", "subjects", "everyone", "servers", "*"}, nil,
 			"The rule is added.", taken("access rule", "other")}, // so that no change of the next one locks everybody out
-		{operator + "access", "", "Add this rule", operate, []string{
+		{operator + "access?new=1", "", "Add this rule", operate, []string{
 			"name", "platform", "order", "10", "effect", "allow", "subjects", "person:bea@example.com\ngroup:acme/<b>dev</b>",
 			"servers", "com.example/*", "tools", "search\nread_*", "networks", "10.0.0.0/8", "expiresAt", "2099-03-01", "minTrust", "LIMITED_TRUST",
 		}, []wrong{
@@ -119,11 +119,11 @@ func formsOfAccess(provider *oidcissuer.Provider) []form {
 			{"networks", "ten", "Networks, entry 1, must be a network"}, {"expiresAt", "tomorrow", "End must be an RFC 3339 time"},
 			{"effect", "deny", "Least trust is for rules that allow"},
 		}, "Allows bea@example.com and people of acme/<b>dev</b> to call the tools search and read_* of com.example/*," +
-			" at LIMITED_TRUST or above, from 10.0.0.0/8, until 1 March 2099.", taken("access rule", "platform")},
+			" at limited trust or above, from 10.0.0.0/8, until 1 March 2099.", taken("access rule", "platform")},
 		{operator + "access/rules/platform", "", "Save this rule", operate, []string{"methods", "tools/list", "expiresAt", "", "networks", ""},
 			[]wrong{{"order", "10001", "Order must be a whole number"}}, changed, ""},
 		{operator + "access", "", "Remove the rule platform", operate, nil, nil, "The rule is removed.", "404"},
-		{operator + "providers", "", "Add this provider", operate, []string{
+		{operator + "providers?new=1", "", "Add this provider", operate, []string{
 			"name", "acme", "displayName", "Acme", "issuer", provider.URL, "clientId", provider.ClientID, "clientSecret", provider.Secret,
 			"domains", "acme.example\nother.example", "create", "true", "networks", "127.0.0.0/8", "groupGrants", "devs=publish:com.acme/*",
 		}, []wrong{
@@ -138,7 +138,7 @@ func formsOfAccess(provider *oidcissuer.Provider) []form {
 			[]wrong{{"issuer", provider.URL + "?", "Issuer must"}}, changed, ""},
 		{operator + "providers/acme", "", "Test", operate, nil, nil, "discovery OK", ""},
 		{operator + "providers/acme", "", "Remove the provider acme", operate, nil, nil, "The provider is removed.", "404"},
-		{operator + "people", "", "Invite this person", operate,
+		{operator + "people?new=1", "", "Invite this person", operate,
 			[]string{"email", "ivy@example.com", "name", "<b>Ivy</b> Ünal", "actions", "publish", "resource", "com.example/*"},
 			[]wrong{
 				{"email", "ada", "E-mail address must be an e-mail address."}, {"name", "", "Name must not be empty."},

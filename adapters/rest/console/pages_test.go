@@ -55,7 +55,7 @@ func TestPages(t *testing.T) {
 			}
 		}
 	}
-	risky.Open("/console/", http.StatusOK).WantNoText("My servers", "Operator")
+	risky.Open("/console/", http.StatusOK).WantNoText("My servers", "Operate")
 	risky.Press("Sign out", http.StatusOK).WantText("Sign in")
 }
 

@@ -116,9 +116,9 @@ func TestManagedTokens(t *testing.T) {
 		"views/data":            {"token": {"other"}},
 		"service-accounts/data": {"name": {"other"}, "scopes": {"registry:read"}},
 	}
-	b.Open("/console/operator/views", http.StatusOK)
+	b.Open("/console/operator/views?new=1", http.StatusOK)
 	b.Press("Add this view", http.StatusOK, "name", "data")
-	b.Open("/console/operator/service-accounts", http.StatusOK)
+	b.Open("/console/operator/service-accounts?new=1", http.StatusOK)
 	b.Press("Add this service account", http.StatusOK, "name", "data")
 	removals := map[string]string{}
 	for page, fields := range pages {

@@ -17,7 +17,8 @@ func TestOperatorProviders(t *testing.T) {
 	provider := oidcissuer.StartProvider(t)
 	b := newOperator(t, e, s)
 	b.Follow("Company sign-in", http.StatusOK)
-	b.WantText("No provider yet: people sign in with passwords.", b.Base+"/console/sign-in/company/NAME/callback")
+	b.WantText("No provider yet: people sign in with passwords.")
+	b.Follow("Add the first one", http.StatusOK).WantText(b.Base + "/console/sign-in/company/NAME/callback")
 	b.Press("Add this provider", http.StatusOK, "name", "acme", "displayName", "Acme", "issuer", provider.URL, "clientId", provider.ClientID,
 		"clientSecret", provider.Secret, "domains", "acme.example\n other.example ", "create", "true", "networks", "127.0.0.0/8",
 		"groupGrants", "devs=publish:com.acme/*")

@@ -52,7 +52,7 @@ func TestPublish(t *testing.T) {
 	b.Press("Publish", http.StatusForbidden)
 	b.WantText("To go on with Publish, enter a one-time code. What you typed is kept.")
 	b.verify(e, ada, http.StatusOK).WantPath("/console/publish").WantFields("document", goodDocument)
-	b.Press("Publish", http.StatusOK).WantPath("/console/servers/com.example/weather/versions/1.0.0")
+	b.Press("Publish", http.StatusOK).WantPath("/console/servers/com.example/weather/versions/1.0.0?done=published").WantText("Published. Programs see it now.")
 	b.WantText("<script>alert(1)</script>", "Weather for <b>everybody</b>", "Latest")
 	for _, markup := range []string{"<script>alert", "<b>everybody"} {
 		if strings.Contains(b.Page.Body, markup) {
@@ -86,7 +86,7 @@ func TestPublishAFile(t *testing.T) {
 	b := openVerified(t, e, s, ada)
 	b.Open("/console/publish", http.StatusOK)
 	b.Press("Publish", http.StatusOK, "file", goodDocument)
-	b.WantPath("/console/servers/com.example/weather/versions/1.0.0")
+	b.WantPath("/console/servers/com.example/weather/versions/1.0.0?done=published").WantText("Published. Programs see it now.")
 	b.Open("/console/publish", http.StatusOK)
 	r := b.Submission("Publish", "document", strings.Repeat("x", 1<<20))
 	b.Send(r, http.StatusRequestEntityTooLarge).WantText("Not possible", "Body is larger than 1048576 bytes.")

@@ -46,7 +46,7 @@ func TestRequest(t *testing.T) {
 	ada, bea := e.NewPerson(t, "ada@example.com", "review *"), e.NewPerson(t, "bea@example.com", "review *")
 	e.RunCommand(t, "", "review", "rule", "add", "--pattern", "*", "--when", "any")
 	b := signedIn(t, s, ada)
-	b.Follow("Request", http.StatusOK)
+	b.Follow("Request a server", http.StatusOK)
 	const reason = "We draw <i>maps</i>."
 	request := func(status int, server string) {
 		t.Helper()
@@ -73,7 +73,7 @@ func TestRequest(t *testing.T) {
 	b.WantText("waits for review already")
 
 	r := signedIn(t, s, bea)
-	r.Follow("Reviews 1 waiting", http.StatusOK)
+	r.Follow("Inbox 1 waiting", http.StatusOK)
 	r.Follow("com.vendor/maps", http.StatusOK)
 	r.WantText("Submitted by ada@example.com", "Requested because "+reason, "Document from "+source.URL)
 	r.Press("Approve", http.StatusForbidden, "comment", "Fine.")

@@ -32,8 +32,8 @@ func TestReview(t *testing.T) {
 	author.WantText("You have submitted this document, so somebody else decides about it.")
 
 	b.signIn(bea)
-	b.WantText("Reviews 1 waiting")
-	b.Follow("Reviews 1 waiting", http.StatusOK).WantText("com.example/weather 1.0.0 New server", "by ada@example.com")
+	b.WantText("Inbox 1 waiting")
+	b.Follow("Inbox 1 waiting", http.StatusOK).WantText("com.example/weather 1.0.0 New server", "by ada@example.com")
 	for query, found := range map[string]bool{
 		"submitter=ada@example.com&namespace=com.example&kind=new-server": true, "submitter=bea@example.com": false,
 		"submitter=x": false, "namespace=com.exampl": false, "kind=new-version": false, "age=1": false,

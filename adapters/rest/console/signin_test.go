@@ -282,5 +282,5 @@ func TestCookieRotation(t *testing.T) {
 	b.signIn(ada)
 	b.Open("/console/account", http.StatusOK)
 	b.WantText("Limited trust.", "This session may not change the registry yet.",
-		"The device is verified, but not marked as trusted.")
+		"You have not ticked “Trust this browser” on this device.")
 }

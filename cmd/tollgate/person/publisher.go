@@ -116,7 +116,7 @@ func (u *publisherRun) lastAccount(a serviceAddress) (*account.Account, error) {
 	a = u.withDefaults(a)
 	if a.url == "" {
 		return nil, &account.SignInNeeded{
-			Reason: "you are not signed in: sign in with 'tollgate login', or give the address of the service with --url",
+			Reason: "you are not signed in: sign in with 'tollgate login', or set " + ServerVariable + " to the address of the service",
 		}
 	}
 	return u.newAccount(a, u.last.Email)

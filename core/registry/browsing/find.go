@@ -74,6 +74,7 @@ type Wanted struct {
 	View      string
 	Sort      string // a registrystore.Order
 	Page      string // from 1
+	Counted   bool   // Found.Facets is wanted
 }
 
 // The limits of a search.
@@ -95,6 +96,10 @@ type Found struct {
 	// Making is what the catalogue lacks, or zero. Meanwhile the servers that it lacks are found as
 	// the search of the API finds them: by their names.
 	Making registrystore.Progress
+	// Facets is how many of the servers of all pages have each facet. It is nil where that is not known.
+	Facets map[registry.Facet]int
+	// Corrected has the words that were looked for in place of those that no server has; otherwise empty.
+	Corrected string
 }
 
 // Find returns a page of the servers that somebody looks for: best match first, or all servers,
@@ -114,10 +119,26 @@ func (f *Finder) Find(ctx context.Context, w Wanted, who authority.Caller) (Foun
 		return Found{}, err
 	}
 	found, err := f.find(ctx, s, w, who, making)
-	return Found{
-		Servers: found.Servers, Total: found.Total, More: found.More, Page: page,
-		Pages: (found.Total + PageSize - 1) / PageSize, Making: making,
-	}, err
+	if err != nil {
+		return Found{}, err
+	}
+	result := Found{Page: page, Making: making}
+	if found.Total == 0 && making.Waiting == 0 {
+		if result.Corrected, err = f.correct(ctx, &s); err != nil {
+			return Found{}, err
+		}
+		if result.Corrected != "" {
+			if found, err = f.search(ctx, s, making); err != nil {
+				return Found{}, err
+			}
+		}
+	}
+	result.Servers, result.Total, result.More = found.Servers, found.Total, found.More
+	result.Pages = (found.Total + PageSize - 1) / PageSize
+	if w.Counted && making.Waiting == 0 {
+		result.Facets, err = f.ports.Catalogue.Count(ctx, s)
+	}
+	return result, err
 }
 
 // find returns a page: the servers of the caller first, in the usual order.
@@ -147,7 +168,7 @@ func (f *Finder) find(
 // own returns the names of the servers that a person may change, or nil if the search is not for
 // all servers in their usual order, or the person may change all of them or not one.
 func (f *Finder) own(ctx context.Context, w Wanted, who authority.Caller) ([]registry.NameRange, error) {
-	w.Page = ""
+	w.Page, w.Counted = "", false
 	person, err := who.Person()
 	if err != nil || w != (Wanted{}) {
 		return nil, nil //nolint:nilerr // others have no servers of their own
@@ -204,6 +225,13 @@ func (f *Finder) FindIn(ctx context.Context, v *view.View, text string, offset, 
 	making, err := f.catchUp(ctx)
 	if err != nil {
 		return registrystore.Finding{}, err
+	}
+	found, err := f.search(ctx, s, making)
+	if err != nil || found.Total > 0 || making.Waiting > 0 {
+		return found, err
+	}
+	if corrected, err := f.correct(ctx, &s); err != nil || corrected == "" {
+		return found, err
 	}
 	return f.search(ctx, s, making)
 }

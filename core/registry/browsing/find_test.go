@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // shelf is a catalogue of the servers com.example/00 to 79 in the order of names, which knows ranges
@@ -241,5 +242,59 @@ func TestFindWhileTheCatalogueIsMade(t *testing.T) {
 	f, err := s.finderWith(fx).Find(t.Context(), browsing.Wanted{Page: "3"}, ada)
 	if err != nil || f.Total != 83 || !strings.HasSuffix(namesOf(f), "78 79 new org.other/7 org.other/70") {
 		t.Errorf("the last page has %q of %d, error %v", namesOf(f), f.Total, err)
+	}
+}
+
+// library is a catalogue of a few titles.
+type library struct {
+	registrystore.Catalogue
+
+	titles []string
+	asked  int
+}
+
+func (l *library) Progress(context.Context) (p registrystore.Progress, err error) { return p, nil }
+
+func (l *library) Find(_ context.Context, q registrystore.Search) (f registrystore.Finding, err error) {
+	l.asked++
+	for _, title := range l.titles {
+		if !slices.ContainsFunc(q.Words, func(w string) bool { return !strings.Contains(strings.ToLower(title), w) }) {
+			f.Servers = append(f.Servers, registrystore.FoundServer{Summary: registry.Summary{Title: title}})
+		}
+	}
+	f.Total = len(f.Servers)
+	return f, nil
+}
+
+// TestFindForgivesALetter expects that a search which finds nothing is corrected by one letter of one
+// word, to a word that servers have, and says so.
+func TestFindForgivesALetter(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]struct {
+		corrected string
+		found     int
+	}{
+		"calender": {"calendar", 2}, "Kalendar": {"calendar", 2}, "calendr": {"calendar", 2}, "callendar": {"calendar", 2},
+		"free calender": {"free calendar", 1}, "calendar": {"", 2}, "calindir": {"", 0}, "tme": {"", 0}, "wether": {"weather", 1},
+		"meetting rooms": {"", 0},
+	} {
+		l := &library{titles: []string{"A calendar of free times", "Team calendar", "Weather, here", "Rooms"}}
+		f := browsing.NewFinder(browsing.FinderPorts{Catalogue: l, Views: shelfViews{}, Grants: shelfGrants{}})
+		got, err := f.Find(t.Context(), browsing.Wanted{Text: text}, authority.Caller{})
+		if err != nil || got.Corrected != want.corrected || got.Total != want.found {
+			t.Errorf("%q: corrected to %q, %d found, %v, want %q and %d", text, got.Corrected, got.Total, err, want.corrected, want.found)
+		}
+		in, err := f.FindIn(t.Context(), nil, text, 0, 10)
+		if err != nil || in.Total != want.found {
+			t.Errorf("%q: FindIn finds %d, %v, want %d", text, in.Total, err, want.found)
+		}
+	}
+	l := &library{}
+	must.Succeed(t, func() error {
+		_, err := browsing.NewFinder(browsing.FinderPorts{Catalogue: l}).FindIn(t.Context(), nil, "alpha1 beta22 gamma3 delta4 omega5 kappa6", 0, 10)
+		return err
+	}())
+	if l.asked > 10 {
+		t.Errorf("a search that finds nothing asks the catalogue %d times", l.asked)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -169,6 +170,23 @@ func findsWhatAScanFinds(t *testing.T, s CatalogueStores) {
 		if !slices.Equal(got, page) || f.Total != len(want) || f.More {
 			t.Errorf("search %+v\nfound %q of %d (more: %v)\nwant  %q of %d", q, got, f.Total, f.More, page, len(want))
 		}
+		s.wantCounts(t, q, all, want)
+	}
+}
+
+// wantCounts checks how many of the servers with the names, which a search selects, have each facet.
+func (s CatalogueStores) wantCounts(t *testing.T, q registrystore.Search, all map[string]registry.Record, names []string) {
+	t.Helper()
+	want := map[registry.Facet]int{}
+	for _, name := range names {
+		for _, f := range registry.SummaryOf(all[name]).Facets {
+			if f.Value(registry.FacetCalled) == "" {
+				want[registry.Facet(strings.ReplaceAll(string(f), " ", "_"))]++
+			}
+		}
+	}
+	if got, err := s.Catalogue.Count(t.Context(), q); err != nil || !maps.Equal(got, want) {
+		t.Errorf("Count(%+v) = %v, %v, want %v", q, got, err, want)
 	}
 }
 

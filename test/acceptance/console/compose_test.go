@@ -61,7 +61,7 @@ func TestCompose(t *testing.T) {
 	document, err := json.Marshal(fixture.NewServerDocument("com.example/weather", "1.0.0"))
 	must.Succeed(t, err)
 	anew.Press("Publish", http.StatusOK, "document", string(document))
-	anew.WantPath("/console/servers/com.example/weather/versions/1.0.0")
+	anew.WantPath("/console/servers/com.example/weather/versions/1.0.0?done=published")
 }
 
 // TestComposeMail starts the service with the mail catcher of the published compose file too: a code

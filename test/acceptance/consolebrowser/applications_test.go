@@ -41,7 +41,7 @@ func TestApplicationPages(t *testing.T) {
 
 // checkClients checks the pages of clients and resources, empty ones and those with something on them.
 func (s *site) checkClients(p *person, resource string) {
-	s.checkAll(p, "empty-clients", "operator/clients", "empty-resources", "operator/resources")
+	s.checkAll(p, "empty-clients", "operator/clients", "empty-resources", "operator/resources", "new-resource", "operator/resources?new=1")
 	for name, value := range map[string]string{
 		"name": "tools", "url": resource, "servers": longName, "scopes": "forecast:read forecast:a-scope-with-a-long-name-that-has-no-space", "tokenTtl": "59",
 	} {
@@ -54,9 +54,9 @@ func (s *site) checkClients(p *person, resource string) {
 		"clientId", "editor", "name", "The Editor of the Organisation with a Long Name",
 		"redirectUris", "http://127.0.0.1/callback\nhttps://a-very-long-host-name.example.com/" + strings.Repeat("path/", 30),
 	}
-	s.checkAct(p, "wrong-client-id", act{"operator/clients", append(client, "clientId", "https://x"), "Add this client", ""})
-	p.do(act{"operator/clients", client, "Add this client", ""})
-	s.checkAct(p, "client-secret", act{"operator/clients", []string{
+	s.checkAct(p, "wrong-client-id", act{"operator/clients?new=1", append(client, "clientId", "https://x"), "Add this client", ""})
+	p.do(act{"operator/clients?new=1", client, "Add this client", ""})
+	s.checkAct(p, "client-secret", act{"operator/clients?new=1", []string{
 		"clientId", "server", "name", "Server", "redirectUris", "https://app.example.com/back", "method", "client_secret_basic",
 	}, "Add this client", ""})
 	s.checkAll(p, "clients", "operator/clients", "client", "operator/clients/server",

@@ -55,10 +55,10 @@ func useKeyboard(t *testing.T, e *fixture.Environment, scripts bool) {
 	p.focus("Server document") // behind the link of the same name as the button
 	p.press("Publish")
 	p.wantText("The document waits for review.")
-	p.press("Sign out")
+	p.signOut()
 
 	p.signIn("bea@example.com")
-	p.press("Reviews 1 waiting")
+	p.press("Inbox 1 waiting")
 	p.press("com.example/weather")
 	p.fill("Comment", "Fine.")
 	p.press("Approve")
@@ -74,10 +74,11 @@ func useKeyboard(t *testing.T, e *fixture.Environment, scripts bool) {
 			return strings.Contains(p.text(), "Copied") || strings.Contains(p.text(), "Press Ctrl+C")
 		})
 	}
-	p.press("Sign out")
+	p.signOut()
 
 	p.signIn(ada.Email)
-	p.press("Account of " + ada.Email)
+	p.openMenu(ada.Email)
+	p.press("My account")
 	before := chromium.Evaluate[int](t, p.tab, rows("sessions"))
 	p.press("End the session of Firefox on Linux") // that of the API
 	if after := chromium.Evaluate[int](t, p.tab, rows("sessions")); after != before-1 {
@@ -101,7 +102,7 @@ func TestSearchWhileTyping(t *testing.T) {
 	p := newPerson(t, e, s)
 	p.wantText("com.example/news", "com.example/weather")
 	p.tab.Run(t, chromedp.Evaluate[chromedp.Void](`void (window.before = true)`))
-	p.fill("Search names, titles and descriptions", "NEWS")
+	p.fill("Search servers", "NEWS")
 	await.Until(t, "the list with one server, and its address", func() bool { // the first letter finds it too
 		return !strings.Contains(p.text(), "com.example/weather") && strings.Contains(p.text(), "com.example/news") &&
 			chromium.Evaluate[bool](t, p.tab, `location.search.includes("q=NEWS")`)

@@ -301,11 +301,11 @@ func (s *site) checkOperator() {
 			strings.TrimSuffix("/console/operator/"+page, "/"))
 	}
 	s.check(cem, "connect-view", "/console/connect?client=kiro&view=data")
-	s.checkAct(cem, "wrong-grant", act{"operator/grants", []string{"email", "nobody@example.com", "resource", "*x"}, "Add this grant", ""})
-	s.checkAct(cem, "wrong-view", act{"operator/views", []string{"name", "A long name that no view may have"}, "Add this view", ""})
+	s.checkAct(cem, "wrong-grant", act{"operator/grants?new=1", []string{"email", "nobody@example.com", "resource", "*x"}, "Add this grant", ""})
+	s.checkAct(cem, "wrong-view", act{"operator/views?new=1", []string{"name", "A long name that no view may have"}, "Add this view", ""})
 	s.checkProviders(cem)
 	s.checkAccess(cem)
-	s.check(cem, "operator-services", "/console/operator/service-accounts")
+	s.checkAll(cem, "operator-services", "operator/service-accounts", "new-service", "operator/service-accounts?new=1")
 	cem.set("name", "deploy")
 	cem.click("Add this service account")
 	s.check(cem, "operator-service", "/console/operator/service-accounts/deploy")
@@ -321,7 +321,7 @@ func (s *site) checkOperator() {
 
 // checkAccess checks the pages of access rules, with a long rule, one that only observes, and mistakes.
 func (s *site) checkAccess(cem *person) {
-	cem.open("/console/operator/access")
+	s.check(cem, "new-access-rule", "/console/operator/access?new=1")
 	for name, value := range map[string]string{
 		"name": "platform", "order": "10", "subjects": "group:acme/an-organisational-unit-with-a-very-long-name-and-no-space\nperson:cem@example.com",
 		"servers": longName + "\ncom.example/*", "tools": "search\nread_*", "networks": "10.0.0.0/33", "expiresAt": "2099-03-01",
@@ -343,12 +343,12 @@ func (s *site) checkAccess(cem *person) {
 	s.check(cem, "operator-explained", "/console/operator/access/explain?server=com.example/weather&method=tools/call&tool=search&address=10.0.0.1&subject="+
 		"ada@example.com")
 	s.check(cem, "operator-explain-wrong", "/console/operator/access/explain?server=com.example/weather&method=tools/call&address=x")
-	s.checkAct(cem, "operator-access-lockout", act{"operator/access", []string{"name", "stop", "order", "0", "effect", "deny", "subjects", "anyone", "servers", "*"}, "Add this rule", ""})
+	s.checkAct(cem, "operator-access-lockout", act{"operator/access?new=1", []string{"name", "stop", "order", "0", "effect", "deny", "subjects", "anyone", "servers", "*"}, "Add this rule", ""})
 }
 
 // checkProviders checks the pages of company sign-in.
 func (s *site) checkProviders(cem *person) {
-	s.check(cem, "empty-providers", "/console/operator/providers")
+	s.checkAll(cem, "empty-providers", "operator/providers", "new-provider", "operator/providers?new=1")
 	provider := oidcissuer.StartProvider(s.t)
 	for name, value := range map[string]string{
 		"name": "acme", "displayName": "Acme", "issuer": provider.URL, "clientId": provider.ClientID, "clientSecret": provider.Secret,

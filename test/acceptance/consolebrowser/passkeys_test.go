@@ -52,7 +52,7 @@ func (p *person) signInByPassword(email string) {
 	p.fill("E-mail address", email)
 	p.fill("Password", fixture.Password)
 	p.enter()
-	p.wantText(email)
+	p.waitForPerson(email)
 }
 
 // TestPasskeys adds a passkey after a step-up, signs in with it by the list of the e-mail field and by the
@@ -67,20 +67,20 @@ func TestPasskeys(t *testing.T) {
 	answer := p.addAuthenticator()
 	p.signIn(email)
 	p.addPasskey(email, "Laptop")
-	p.press("Sign out")
+	p.signOut()
 	p.open("/console/sign-in") // its offer begins by itself, and the authenticator answers at once
-	p.waitFor(email)
+	p.waitForPerson(email)
 	answer(false)
-	p.press("Sign out")
+	p.signOut()
 	p.open("/console/sign-in")
 	p.wantText("Sign in with a passkey", "E-mail address")
 	answer(true) // from the next request on: that of the button, which ends the offer
 	p.tab.Run(t, chromedp.Evaluate[chromedp.Void](`void document.querySelector("form[data-passkey] button").click()`))
-	p.waitFor(email)
+	p.waitForPerson(email)
 	p.open("/console/step-up")
 	p.press("Use a passkey")
-	p.waitFor(email)
-	p.press("Sign out")
+	p.waitForPerson(email)
+	p.signOut()
 	p.tab.DisableScripts(t)
 	p.open("/console/sign-in")
 	p.wantText("Signing in with a passkey needs JavaScript; the other ways do not.")
@@ -114,6 +114,6 @@ func (s *site) checkPasskeys() {
 	s.check(fay, "passkey-step-up", "/console/step-up")
 	answer(false)
 	fay.open("/console/account")
-	fay.press("Sign out")
+	fay.signOut()
 	s.check(fay, "passkey-sign-in", "/console/sign-in")
 }

@@ -225,7 +225,31 @@ func (p *person) signIn(email string) {
 	p.fill("E-mail address", email)
 	p.fill("Password", fixture.Password)
 	p.enter()
+	p.waitForPerson(email)
+}
+
+// waitForPerson waits until the header has the menu of the person with an e-mail address.
+func (p *person) waitForPerson(email string) {
+	p.t.Helper()
+	await.Until(p.t, email+" is signed in", func() bool {
+		shown, err := chromedp.Run(p.tab.Context, chromedp.Evaluate[bool](fmt.Sprintf(`document.querySelector(".me summary")?.title === %q`, email)))
+		return err == nil && shown
+	})
+}
+
+// openMenu opens the menu of the person with an e-mail address.
+func (p *person) openMenu(email string) {
+	p.t.Helper()
+	p.focus(chromium.Evaluate[string](p.t, p.tab, `document.querySelector(".me summary").ariaLabel`))
+	p.tab.Type(p.t, "\r")
 	p.wantText(email)
+}
+
+// signOut signs the person out by the menu.
+func (p *person) signOut() {
+	p.t.Helper()
+	p.openMenu(chromium.Evaluate[string](p.t, p.tab, `document.querySelector(".me summary").title`))
+	p.press("Sign out")
 }
 
 // verify enters the code for a step-up.

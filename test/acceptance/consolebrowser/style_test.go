@@ -25,7 +25,7 @@ const styleScript = `(() => {
 		if (!below.some((pixels) => Math.abs(pixels) < 0.6)) wrong.push(badge.textContent + " is below its line: " + below);
 	}
 	const rows = new Map();
-	for (const field of document.querySelectorAll(".columns > div.field")) {
+	for (const field of document.querySelectorAll(".pair > div.field")) {
 		const top = Math.round(field.getBoundingClientRect().top);
 		const input = field.querySelector("input, select, textarea").getBoundingClientRect().top;
 		rows.set(top, (rows.get(top) ?? []).concat(input));
@@ -44,6 +44,10 @@ const styleScript = `(() => {
 		}
 	}
 	document.activeElement.blur();
+	for (const e of document.querySelectorAll("body *")) {
+		const size = getComputedStyle(e).fontSize;
+		if (e.checkVisibility() && e.innerText?.trim() && ![12, 13, 14, 16, 20, 28].includes(parseFloat(size))) wrong.push(size + ": " + e.outerHTML.slice(0, 80));
+	}
 	const shown = document.body.innerText;
 	if (/[\u200b\u202a-\u202e\u2066-\u2069]/.test(shown)) wrong.push("a character that is not seen is not escaped");
 	return wrong;

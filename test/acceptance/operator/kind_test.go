@@ -102,7 +102,7 @@ func TestNewKind(t *testing.T) {
 		WantText("Owner contacts", "Servers", "E-mail address", "com.example/*", "ada@example.com", "Yes")
 	b.Follow("web", http.StatusOK).WantFields("servers", "com.example/*", "email", "ada@example.com", "urgent", "true")
 	b.Press("Save this owner contact", http.StatusOK, "email", "bob@example.com").WantText("The changes are saved.")
-	b.Open("/console/operator/owner-contacts", http.StatusOK)
+	b.Open("/console/operator/owner-contacts", http.StatusOK).Follow("New owner contact", http.StatusOK)
 	b.Press("Add this owner contact", http.StatusUnprocessableEntity, "name", "ops", "servers", "com.example/**", "email", "ops@example.com").
 		WantFields("name", "ops", "email", "ops@example.com")
 	b.Press("Add this owner contact", http.StatusOK, "servers", "com.example/*").WantText("It is added.", "ops")

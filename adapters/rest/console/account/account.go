@@ -125,8 +125,7 @@ type accountView struct {
 	Offers     []federating.Offer // providers that can be linked
 
 	Person        auth.Account
-	Level         string
-	LevelMeans    string
+	Level         site.Level
 	Sessions      []sessionView
 	MoreSessions  int
 	Devices       []deviceView
@@ -140,7 +139,7 @@ type sessionView struct {
 
 	Device  string
 	Country string // from which the person signed in; empty if it is not known
-	Level   string
+	Level   site.Level
 	Reasons []string // why the session has its level
 	Current bool
 }
@@ -164,9 +163,8 @@ func (p *Pages) show(v *site.Visit) error { return p.showAgain(v, nil) }
 // showAgain shows the page, also with the name of a device as it was typed and what is wrong with
 // it.
 func (p *Pages) showAgain(v *site.Visit, problems site.Problems) error {
-	level := site.LevelOf(v.Session.TrustLevel)
 	view := accountView{
-		Person: v.Account, Level: level.Name, LevelMeans: level.Means, Authenticator: len(v.Account.MFA.Authenticators()),
+		Person: v.Account, Level: site.LevelOf(v.Session.TrustLevel), Authenticator: len(v.Account.MFA.Authenticators()),
 	}
 	renamed, err := pathID[auth.DeviceID](v)
 	if err == nil {
@@ -219,7 +217,7 @@ func (p *Pages) addSessions(v *site.Visit, view *accountView, names map[auth.Dev
 	}
 	for _, s := range sessions {
 		view.Sessions = append(view.Sessions, sessionView{
-			s, names[s.DeviceID], why[s.ID].Country, site.LevelOf(s.TrustLevel).Name,
+			s, names[s.DeviceID], why[s.ID].Country, site.LevelOf(s.TrustLevel),
 			explainLevel(s, why, v.Session.TrustLevel), s.ID == v.Session.ID,
 		})
 	}

@@ -44,7 +44,8 @@ type logView struct {
 	From, Until  string // dates
 	Server, Run  string
 	Outcomes     []typeView
-	CSV, JSON    string // the addresses of the files
+	CSV, JSON    string      // the addresses of the files
+	Recent       []site.Link // the last days
 	Events       []eventView
 	Total        int
 	More         bool   // there are more than Total
@@ -111,6 +112,18 @@ func Show(v *site.Visit, l Log, problems site.Problems) error {
 	return v.Render(logPage, site.Head{Title: view.Title}, view)
 }
 
+// recent returns links to the events of the last days.
+func (view *logView) recent(v *site.Visit) (links []site.Link) {
+	for _, days := range []int{1, 7, 30} {
+		text := "Last " + strconv.Itoa(days) + " days"
+		if days == 1 {
+			text = "Today"
+		}
+		links = append(links, site.Link{Text: text, Path: view.address(v, "from", time.Now().UTC().AddDate(0, 0, 1-days).Format(dateFormat))})
+	}
+	return links
+}
+
 // fill adds the events and the addresses of the other pages.
 func (view *logView) fill(v *site.Visit, found auditing.Page, offset int) error {
 	view.Total, view.More = min(found.Total, site.MostCounted), found.Total > site.MostCounted
@@ -122,6 +135,7 @@ func (view *logView) fill(v *site.Visit, found auditing.Page, offset int) error 
 		view.Events = append(view.Events, row)
 	}
 	view.Kinds = eventTexts
+	view.Recent = view.recent(v)
 	view.CSV, view.JSON = view.address(v, "format", "csv"), view.address(v, "format", "json")
 	if offset > 0 {
 		view.Newer = view.address(v, "offset", strconv.Itoa(max(offset-perPage, 0)))

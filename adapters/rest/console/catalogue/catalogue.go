@@ -12,6 +12,7 @@ import (
 	"embed"
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -51,6 +52,7 @@ type Ports struct {
 	Finder  *browsing.Finder
 	Hidden  *quarantining.Service
 	Views   *viewing.Gate
+	Tools   *browsing.Tools
 	// Reviews, IsEmpty, Trail and Access are nil without the part for authentication.
 	Reviews *reviewing.Service
 	IsEmpty func(context.Context) (bool, error) // whether there is no account
@@ -83,7 +85,9 @@ func VersionPath(name registry.Name, version registry.Version) string {
 type listView struct {
 	Wanted   browsing.Wanted
 	Filtered bool // the list is not that of all servers
-	More     bool // there are filters besides the words and the order
+	Sorts    []choice
+	Facets   []facet
+	Chosen   int // filters
 	Servers  []Card
 	Found    browsing.Found
 	First    string // the address of the first page
@@ -95,7 +99,10 @@ type listView struct {
 // Card is a server in a list.
 type Card struct {
 	Path, Name, Title, Description string // Title is optional
+	Short                          string // of which the tile has the initials
+	Hue                            string // of the tile: a letter for the namespace
 	Version                        string
+	Approved                       string // by whom and when, in words; empty if that is not known
 	Status                         Status
 	Kinds                          []string
 	Release                        registry.Release
@@ -103,6 +110,7 @@ type Card struct {
 
 func (p *Pages) list(v *site.Visit) error {
 	w := wantedBy(v)
+	w.Counted = !site.WantsJSON(v.Ctx)
 	found, problems, err := p.find(v, w)
 	if err != nil {
 		return err
@@ -114,7 +122,13 @@ func (p *Pages) list(v *site.Visit) error {
 	if err != nil {
 		return err
 	}
-	return v.Render(listPage, site.Head{Title: "Servers", Problems: problems}, view)
+	search := site.Search{Text: w.Text, Live: true}
+	for name, values := range filters(w) {
+		if name != "q" {
+			search.Filters = append(search.Filters, site.Field{Name: name, Value: values[0]})
+		}
+	}
+	return v.Render(listPage, site.Head{Title: "Servers", Problems: problems, Search: search}, view)
 }
 
 // find returns what the reader finds. A wrong search is an error for a program; a person gets the
@@ -127,7 +141,11 @@ func (p *Pages) find(v *site.Visit, w browsing.Wanted) (browsing.Found, site.Pro
 	found, err := p.ports.Finder.Find(v.UserContext(), w, who)
 	if f, ok := fault.As(err); ok && f.Kind == fault.Invalid && !site.WantsJSON(v.Ctx) {
 		v.Status(fiber.StatusUnprocessableEntity)
-		return found, site.ProblemsOf(f), nil
+		problems := site.ProblemsOf(f)
+		for i := range problems {
+			problems[i].Field = "" // the filters are links
+		}
+		return found, problems, nil
 	}
 	return found, nil, err
 }
@@ -157,15 +175,17 @@ func filters(w browsing.Wanted) url.Values {
 
 func (p *Pages) newListView(v *site.Visit, w browsing.Wanted, found browsing.Found) (listView, error) {
 	all := filters(w)
+	view := listView{Wanted: w, Filtered: len(all) > 0, Found: found, Sorts: sorts(w)}
 	pageAt := func(n int) string {
 		if all.Del("page"); n > 1 {
 			all.Set("page", strconv.Itoa(n))
 		}
 		return site.Home + "?" + all.Encode()
 	}
-	view := listView{
-		Wanted: w, Filtered: len(all) > 0, Found: found, First: pageAt(1),
-		More: w.Status+w.Package+w.Remote+w.Namespace+w.Transport+w.Origin+w.View != "",
+	view.First = pageAt(1)
+	var err error
+	if view.Facets, view.Chosen, err = p.facets(v, w, found.Facets); err != nil {
+		return view, err
 	}
 	var deleted []registry.Name
 	for _, f := range found.Servers {
@@ -178,7 +198,11 @@ func (p *Pages) newListView(v *site.Visit, w browsing.Wanted, found browsing.Fou
 		return view, err
 	}
 	for _, f := range found.Servers {
-		view.Servers = append(view.Servers, newCard(f.Release, f.Summary, hidden[f.Name]))
+		card := newCard(f.Release, f.Summary, hidden[f.Name])
+		if card.Approved, err = p.approval(v, f.Release); err != nil {
+			return view, err
+		}
+		view.Servers = append(view.Servers, card)
 	}
 	if found.Page > 1 {
 		view.Before = pageAt(min(found.Page-1, max(found.Pages, 1)))
@@ -228,9 +252,14 @@ func NewCard(r registry.Record, hidden []registry.Quarantined) Card {
 }
 
 func newCard(r registry.Release, s registry.Summary, hidden []registry.Quarantined) Card {
+	_, short, _ := strings.Cut(r.Name.String(), "/")
+	kinds := kindsOf(s)
+	if r.Origin.Mirror != "" {
+		kinds = append(kinds, "mirror "+r.Origin.Mirror)
+	}
 	return Card{
-		Path: ServerPath(r.Name), Name: r.Name.String(), Title: s.Title, Description: s.Description,
-		Version: r.Version.String(), Status: newStatus(r, hidden), Kinds: kindsOf(s), Release: r,
+		Short: cmp.Or(s.Title, short), Hue: hueOf(r.Name), Path: ServerPath(r.Name), Name: r.Name.String(), Title: s.Title, Description: s.Description,
+		Version: r.Version.String(), Status: newStatus(r, hidden), Kinds: kinds, Release: r,
 	}
 }
 
@@ -239,7 +268,7 @@ func kindsOf(s registry.Summary) (kinds []string) {
 	remote := false
 	for _, f := range s.Facets {
 		if kind := f.Value(registry.FacetPackage); kind != "" {
-			kinds = append(kinds, kind+" package")
+			kinds = append(kinds, kind)
 		}
 		remote = remote || f == registry.NewFacet(registry.FacetRemote, "true")
 	}
@@ -337,6 +366,28 @@ func (d *document) shorten() (removed int) {
 		shortenInputs(d.Remotes[i].Headers)
 	}
 	return removed
+}
+
+// needs returns what a user must give, each name once, and how the server runs: the types of its remotes
+// and packages.
+func (d *document) needs() (needs []input, runs []string) {
+	add := func(kind string, inputs []input) {
+		if kind != "" && !slices.Contains(runs, kind) {
+			runs = append(runs, kind)
+		}
+		for _, in := range inputs {
+			if (in.Required || in.Secret) && !slices.ContainsFunc(needs, func(n input) bool { return n.Name == in.Name }) {
+				needs = append(needs, in)
+			}
+		}
+	}
+	for _, r := range d.Remotes {
+		add(r.Type, r.Headers)
+	}
+	for _, p := range d.Packages {
+		add(p.RegistryType, p.Environment)
+	}
+	return needs[:min(len(needs), maxInputs)], runs
 }
 
 // first returns the first items of a list, and the number of those that were removed until now.

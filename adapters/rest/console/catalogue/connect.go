@@ -21,15 +21,21 @@ const ConnectPath = site.Root + "connect"
 // PublicURL is the address under which clients reach the service; empty if it is not set.
 type PublicURL string
 
+// MCP says that the registry, and each view, is an MCP server too (contract M-1).
+type MCP bool
+
 // Connect is the page that says how programs reach the registry. It is safe for concurrent use.
 type Connect struct {
 	site   *site.Site
 	views  *viewing.Gate
 	public PublicURL
+	mcp    MCP
 }
 
 // NewConnect returns the page.
-func NewConnect(s *site.Site, v *viewing.Gate, u PublicURL) *Connect { return &Connect{s, v, u} }
+func NewConnect(s *site.Site, v *viewing.Gate, u PublicURL, m MCP) *Connect {
+	return &Connect{s, v, u, m}
+}
 
 // Mount adds the route.
 func (c *Connect) Mount(r fiber.Router) { r.Get(ConnectPath, c.site.Open(c.show)) }
@@ -78,8 +84,7 @@ var deployments = map[allowlist.Client]program{
 	allowlist.ClientVSCode: {Links: true, Registry: copilotRegistry, List: allowlist.VSCode, Deploy: copilotDeploy},
 	"copilot":              {Registry: copilotRegistry, List: allowlist.VSCode, Deploy: copilotDeploy},
 	allowlist.ClientClaude: {
-		Users: "Claude Code has no list of a registry to browse.",
-		List:  allowlist.Claude, Setting: `{"allowManagedMcpServersOnly": true}`,
+		List: allowlist.Claude, Setting: `{"allowManagedMcpServersOnly": true}`,
 		Deploy: "Merge the list and the setting below into the managed settings, " +
 			"so that users cannot extend the list in their own settings.",
 		Places: []place{
@@ -122,6 +127,7 @@ type connectView struct {
 	Service  string // the address of the service
 	Address  string // of the registry, or of the view
 	List     string // of the allow list
+	MCP      MCP
 }
 
 // show shows how programs reach the registry.
@@ -134,7 +140,7 @@ func (c *Connect) show(v *site.Visit) error {
 	if err != nil {
 		return err
 	}
-	page := connectView{Program: programs[0], Programs: programs, View: view.OfAll(), Views: views, Service: c.address(v)}
+	page := connectView{Program: programs[0], Programs: programs, View: view.OfAll(), Views: views, Service: c.address(v), MCP: c.mcp}
 	problems := page.choose(v.Text("client"), v.Text("view"))
 	if len(problems) > 0 {
 		v.Status(fiber.StatusUnprocessableEntity)

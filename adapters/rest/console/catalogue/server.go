@@ -30,6 +30,7 @@ type serverView struct {
 	Repository  *linkView
 	Offers      []offerView // what can be installed, if there is a choice
 	Installs    []installView
+	Others      []installView // in the programs that most people do not have
 	Versions    []versionView
 	Older       []versionView // those after the first ones
 	More        int           // versions that are in neither list
@@ -45,6 +46,10 @@ type serverView struct {
 	Approved    *happened
 	History     []happened   // of the server
 	Callers     *callersView // nil if the person may not know it
+	Tools       *toolsView   // nil without a list
+	Short, Hue  string       // of the tile
+	Needs       []input      // what the user gives
+	Runs        []string     // how it runs: its transports and packages
 }
 
 // happened is an event of the history of a server in words.
@@ -98,6 +103,7 @@ const (
 
 // The numbers of versions and events that a page lists.
 const (
+	maxTabs      = 6 // programs
 	maxListed    = 50
 	maxUnfolded  = 10
 	maxHappening = 20
@@ -119,7 +125,11 @@ func (p *Pages) server(v *site.Visit) error {
 	if err := p.fill(v, &view, record); err != nil {
 		return err
 	}
-	return v.Render(serverPage, site.Head{Title: view.windowTitle(v.Params("version") != "")}, view)
+	head := site.Head{Title: view.windowTitle(v.Params("version") != "")}
+	if v.Text("done") == "published" && view.StatusPath != "" {
+		head.Notice = "Published. Programs see it now."
+	}
+	return v.Render(serverPage, head, view)
 }
 
 // windowTitle returns the title of the window, with the version if the address has it.
@@ -137,6 +147,9 @@ func (p *Pages) fill(v *site.Visit, view *serverView, r registry.Record) error {
 		if err := view.install(r, v.Text("use")); err != nil {
 			return err
 		}
+	}
+	if err := p.addTools(v, view, r); err != nil {
+		return err
 	}
 	for _, add := range [...]func(*site.Visit, *serverView) error{p.addVersions, p.addViews, p.addHistory, p.addOffers, p.addCallers} {
 		if err := add(v, view); err != nil {
@@ -269,8 +282,10 @@ func (p *Pages) addWaiting(v *site.Visit, view *serverView) error {
 func newServerView(r registry.Record) serverView {
 	d := parseDocument(r.Document)
 	more := d.shorten()
+	needs, runs := d.needs()
+	_, short, _ := strings.Cut(r.Name.String(), "/")
 	return serverView{
-		MoreOffers: more, Name: r.Name.String(), Title: strings.TrimSpace(d.Title), Release: r.Release,
+		Short: cmp.Or(strings.TrimSpace(d.Title), short), Hue: hueOf(r.Name), Needs: needs, Runs: runs, MoreOffers: more, Name: r.Name.String(), Title: strings.TrimSpace(d.Title), Release: r.Release,
 		Document: d, Website: newLink(d.Website), Repository: newLink(d.Repository.URL), JSON: site.IndentJSON(r.Document),
 		Raw: VersionPath(r.Name, r.Version) + "?format=json",
 	}
@@ -347,7 +362,11 @@ func (view *serverView) install(r registry.Record, use string) error {
 			one.Snippet, one.Link = "", ""
 			one.Raw = VersionPath(r.Name, r.Version) + "?" + url.Values{"format": {string(c.Client)}, "use": {used}}.Encode()
 		}
-		view.Installs = append(view.Installs, one)
+		if len(view.Installs) < maxTabs {
+			view.Installs = append(view.Installs, one)
+		} else {
+			view.Others = append(view.Others, one)
+		}
 	}
 	found := use == ""
 	for i, o := range offers {

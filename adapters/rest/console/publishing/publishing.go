@@ -321,7 +321,7 @@ func (p *Pages) publishDocument(v *site.Visit, text []byte) error {
 	case outcome.Pending != "":
 		return v.Redirect(ownPath + "?done=submitted")
 	}
-	return v.Redirect(catalogue.VersionPath(outcome.Name, outcome.Version))
+	return v.Redirect(catalogue.VersionPath(outcome.Name, outcome.Version) + "?done=published")
 }
 
 // readDocument returns the document of the form: that of the file, if one was chosen, which then

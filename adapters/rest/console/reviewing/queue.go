@@ -38,10 +38,10 @@ type queueView struct {
 type queueFilter struct{ State, Submitter, Namespace, Kind, Age string }
 
 // ages are the ages to filter by, in days.
-var ages = map[string]string{"1": "older than a day", "7": "older than a week", "30": "older than 30 days"}
+var ages = [][2]string{{"1", "older than a day"}, {"7", "older than a week"}, {"30", "older than 30 days"}}
 
 // Ages returns the ages to choose from, in words.
-func (queueFilter) Ages() map[string]string { return ages }
+func (queueFilter) Ages() [][2]string { return ages }
 
 type stateLink struct {
 	Text, Path string

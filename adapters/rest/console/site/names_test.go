@@ -23,3 +23,16 @@ type unavailableNames []string
 func (unavailableNames) NameOf(any) (string, error) {
 	return "", fault.New(fault.Unavailable, "the database is away")
 }
+
+// TestInitials checks the letters for names and e-mail addresses.
+func TestInitials(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"ada@example.com": "AD", "ada.lovelace@example.com": "AL", "x@example.com": "X", "read-wiki": "RW", "Customer relations": "CR",
+		"a-b-c": "AB", "élan": "ÉL", "...": "", "": "", "24": "24",
+	} {
+		if got := initials(name); got != want {
+			t.Errorf("initials(%q) = %q, want %q", name, got, want)
+		}
+	}
+}

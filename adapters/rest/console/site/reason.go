@@ -19,7 +19,7 @@ var factors = map[risk.Factor]string{
 var deviceReasons = map[string]string{
 	"no step-up or MFA was passed on the device":         "New device: no code was entered on it yet.",
 	"the device is trusted, but does not show its token": "The device is trusted, but does not have its cookie any more.",
-	"the device is confirmed, but not marked as trusted": "The device is verified, but not marked as trusted.",
+	"the device is confirmed, but not marked as trusted": "You have not ticked “Trust this browser” on this device.",
 }
 
 // factorReasons are the reasons in the words for a session below FULL_TRUST: they name the factor,

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -33,10 +34,10 @@ var layout = sync.OnceValue(func() *template.Template {
 
 // functions are what templates call.
 var functions = template.FuncMap{
-	"when": formatTime, "ago": func(t time.Time) string { return formatAgo(t, time.Now()) }, "machine": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"when": formatTime, "ago": Ago, "machine": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"field": newFieldView, "list": func(items ...any) []any { return items }, "ask": newAsk,
 	"reviewBadge": ReviewBadge, "escape": func(text any) string { return EscapeInvisible(fmt.Sprint(text)) },
-	"sentence": asSentence,
+	"sentence": asSentence, "initials": initials,
 }
 
 // Page is the template of a page. It is parsed when the page is first shown, because most processes show no
@@ -62,6 +63,14 @@ type Head struct {
 	Notice   string // what has just been done
 	Problems Problems
 	Failed   bool // the page itself lists what is wrong
+	Search   Search
+}
+
+// Search is what the search in the header has.
+type Search struct {
+	Text    string
+	Filters []Field // that stay as they are
+	Live    bool    // the page follows while one types
 }
 
 // frameView is what the layout shows.
@@ -74,16 +83,17 @@ type frameView struct {
 	Brand                        Brand
 	Section                      *section // the menu beside the page; otherwise nil
 	Style, Script, Passkey, Icon string
-	Path                         string // of the page
-	Links                        []navigationLink
-	SignIn                       string // the address of the sign-in; otherwise empty
-	Person                       string // who is signed in; empty for no one
-	Verified                     bool   // the session has full trust
-	Limited                      bool   // it has limited trust or more
-	Verifying                    bool   // the page is a step of a step-up
-	StepUp                       string // the address of the step-up
-	HighRisk                     bool   // nothing is allowed
-	Application                  string // where the form that leads back to the application is sent; otherwise empty
+	Path                         string           // of the page
+	Links, Own                   []navigationLink // of the service, and of the person
+	Initials                     string           // of the person
+	SignIn                       string           // the address of the sign-in; otherwise empty
+	Person                       string           // who is signed in; empty for no one
+	Verified                     bool             // the session has full trust
+	Limited                      bool             // it has limited trust or more
+	Verifying                    bool             // the page is a step of a step-up
+	StepUp                       string           // the address of the step-up
+	HighRisk                     bool             // nothing is allowed
+	Application                  string           // where the form that leads back to the application is sent; otherwise empty
 }
 
 // MostCounted is the number of events up to which pages count, so that they take the same time for
@@ -92,6 +102,15 @@ const MostCounted = 1000
 
 // NameOf returns the e-mail address of a person with an id, for templates (Visit.NameOf).
 func (f frameView) NameOf(holder any) (string, error) { return f.visit.NameOf(fmt.Sprint(holder)) }
+
+// May reports whether the person has a grant for an action, for templates.
+func (f frameView) May(action registry.Action) (bool, error) { return f.visit.Holds(action) }
+
+// Adding reports whether a page with a list shows the form for something new in its place: because that is
+// wanted, or because the form was sent.
+func (f frameView) Adding(form FormView) bool {
+	return f.visit.Query("new") != "" || f.visit.Method() == fiber.MethodPost && f.Path == form.Action
+}
 
 type navigationLink struct {
 	Link
@@ -174,34 +193,63 @@ func (v *Visit) send(p *Page, frame frameView) error {
 // frame returns what the layout shows to the visitor.
 func (s *Site) frame(v *Visit, head Head, main any) (frameView, error) {
 	f := s.bareFrame(v, head, main)
-	links := []Link{{Text: "Servers", Path: Home}, {Text: "Connect", Path: Root + "connect"}}
+	links, own := []Link{{Text: "Servers", Path: Home}, {Text: "Connect", Path: Root + "connect"}}, []Link(nil)
 	if v.SignedIn() {
 		f.addPerson(v)
-		own, err := linksOf(v)
+		more, err := linksOf(v)
 		if err != nil {
 			return frameView{}, err
 		}
-		links = append(links, own...)
+		links = append(links, more...)
+		own = []Link{{Text: "My account", Path: Root + "account"}}
+		if len(more) > 0 {
+			own = []Link{
+				{Text: "My servers", Path: Root + "own"}, {Text: "Request a server", Path: Root + "request"},
+				{Text: "What may I use", Path: Root + "account/access"}, {Text: "Tokens", Path: Root + "account/tokens"}, own[0],
+			}
+		}
 	} else if s.HasSignIn() {
 		f.SignIn = SignInAddress(v.address())
 	}
 	if v.SignedIn() && !f.Verifying {
 		f.Section = sectionOf(f.Path, s.hidden...)
 	}
-	for _, l := range links {
-		f.Links = append(f.Links, navigationLink{l, isCurrent(l.Path, f.Path)})
-	}
+	f.Links, f.Own = navigation(links, f.Path), navigation(own, f.Path)
 	return f, nil
+}
+
+// navigation returns links of which that of the page with a path is marked.
+func navigation(links []Link, path string) (all []navigationLink) {
+	for _, l := range links {
+		all = append(all, navigationLink{l, isCurrent(l.Path, path)})
+	}
+	return all
 }
 
 // addPerson adds who is signed in and what the session may do.
 func (f *frameView) addPerson(v *Visit) {
-	f.Person = string(v.Account.Email)
+	f.Person, f.Initials = string(v.Account.Email), initials(string(v.Account.Email))
 	f.Verified = v.Session.TrustLevel.Admits(auth.FullTrust)
 	f.Limited = v.Session.TrustLevel.Admits(auth.LimitedTrust)
 	f.HighRisk = !v.Session.TrustLevel.Admits(auth.Unverified)
 	f.Verifying = strings.HasPrefix(f.Path, StepUpPath) || v.InterruptedAct() != ""
 	f.StepUp = StepUpAddress(v.address())
+}
+
+// initials returns one or two letters for a name or an e-mail address: those at the beginning of its first two words.
+func initials(name string) string {
+	name, _, _ = strings.Cut(name, "@")
+	var all []rune
+	for _, word := range strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		letters := []rune(word)
+		if all = append(all, letters[0]); len(all) == 2 {
+			break
+		}
+		if len(letters) > 1 && !strings.ContainsAny(name, ".-_ ") {
+			all = append(all, letters[1])
+		}
+	}
+	return strings.ToUpper(string(all))
 }
 
 // linksOf returns the links of the navigation for what the person may do: none if the session is at
@@ -210,7 +258,7 @@ func linksOf(v *Visit) ([]Link, error) {
 	if !v.Session.TrustLevel.Admits(auth.Unverified) {
 		return nil, nil
 	}
-	links := []Link{{Text: "Publish", Path: Root + "publish"}, {Text: "My servers", Path: Root + "own"}, {Text: "Request", Path: Root + "request"}}
+	links := []Link{{Text: "Publish", Path: Root + "publish"}}
 	if reviews, err := v.Holds(registry.ActionReview); err != nil {
 		return nil, err
 	} else if reviews {
@@ -218,11 +266,11 @@ func linksOf(v *Visit) ([]Link, error) {
 		if err != nil {
 			return nil, err
 		}
-		links = append(links, Link{"Reviews", Root + "reviews", waiting}, Link{Text: "Quarantine", Path: Root + "quarantine"})
+		links = append(links, Link{"Inbox", Root + "reviews", waiting})
 	}
 	operates, err := v.Holds(registry.ActionOperate)
 	if operates {
-		links = append(links, Link{Text: "Operator", Path: Root + "operator"})
+		links = append(links, Link{Text: "Operate", Path: Root + "operator"})
 	}
 	return links, err
 }
@@ -254,11 +302,11 @@ type Level struct {
 }
 
 var levels = map[auth.TrustLevel]Level{
-	auth.FullTrust: {"Full trust", "It may do everything that you may do.", "good"},
+	auth.FullTrust: {"Full trust", "It may do everything that you may do.", "good trust"},
 	auth.LimitedTrust: {
-		"Limited trust", "It may read, and do what does not change the registry, until you enter a code.", "warn",
+		"Limited trust", "It may read, and do what does not change the registry, until you enter a code.", "warn trust some",
 	},
-	auth.Unverified: {"Not verified", "It may look at this account and little else, until you enter a code.", "warn"},
+	auth.Unverified: {"Not verified", "It may look at this account and little else, until you enter a code.", "warn trust none"},
 	auth.HighRisk:   {"High risk", "It may only sign out.", "bad"},
 }
 
@@ -269,6 +317,9 @@ func LevelOf(l auth.TrustLevel) Level { return levels[l] }
 func formatTime(t time.Time) string {
 	return t.UTC().Format("2\u00a0Jan\u00a02006, 15:04\u00a0UTC") // it may be broken after the comma only
 }
+
+// Ago returns a time for people as the distance from now, or as a day.
+func Ago(t time.Time) string { return formatAgo(t, time.Now()) }
 
 // formatAgo formats a time for people as the distance from now, and as a day if that is more than 30
 // days.

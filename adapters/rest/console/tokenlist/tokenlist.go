@@ -24,12 +24,28 @@ type List struct {
 
 var inputs = []site.Input{
 	{Name: "name", Label: "Name of the token", Hint: "What it is for.", Required: true},
-	{Name: "scopes", Label: "It may", Kind: "choices", Options: site.Options(scope.All()...)},
+	{Name: "scopes", Label: "It may", Kind: "choices", Options: scopeOptions()},
 	{Name: "expiresAt", Label: "End", Kind: "date", Hint: "It is good to the end of this day, UTC. Empty for 90 days."},
 	{
 		Name: "networks", Label: "Networks",
 		Hint: "From which it is good, such as 192.0.2.0/24, with spaces between them. Empty for everywhere.",
 	},
+}
+
+// scopeOptions returns the scopes to choose from, with what they allow.
+func scopeOptions() (all []site.Option) {
+	for _, one := range []struct {
+		scope scope.Scope
+		words string
+	}{
+		{scope.Read, "read the registry, where that needs a sign-in"}, {scope.Publish, "publish versions"},
+		{scope.Edit, "change documents and statuses"}, {scope.Review, "decide about reviews, and put servers in quarantine"},
+		{scope.AdminRead, "read what operators see"}, {scope.Admin, "do what operators do"},
+		{scope.Audit, "read the audit log of everybody"}, {scope.Decide, "ask whether a call is allowed"},
+	} {
+		all = append(all, site.Option{Value: string(one.scope), Text: one.words + " (" + string(one.scope) + ")"})
+	}
+	return all
 }
 
 // Read returns the tokens of an owner whose forms are below an address.

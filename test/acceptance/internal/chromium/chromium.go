@@ -120,7 +120,9 @@ func (w Tab) SetViewport(t *testing.T, v Viewport) {
 	}
 	w.Run(t, chromedp.EmulateViewport(v.Width, 900, options...))
 	_, err := chromedp.Call(w.Context, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: v.Scheme}},
+		Features: []*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: v.Scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}, // no color is on its way
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -3,8 +3,8 @@
   // Copy buttons: <button data-copy="id of the text" hidden>.
   for (const button of document.querySelectorAll("button[data-copy]")) {
     button.hidden = false;
+    const icon = button.firstElementChild;
     button.addEventListener("click", async () => {
-      const label = button.textContent;
       try {
         await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
         button.textContent = "Copied";
@@ -12,9 +12,23 @@
         getSelection().selectAllChildren(document.getElementById(button.dataset.copy));
         button.textContent = "Press Ctrl+C";
       }
-      setTimeout(() => { button.textContent = label; }, 2000);
+      setTimeout(() => button.replaceChildren(icon), 2000);
     });
   }
+  // The key "/" leads to the search, and Escape or a click elsewhere closes the menu of the person.
+  const menu = document.querySelector(".me");
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && menu?.open) {
+      menu.open = false;
+      menu.firstElementChild.focus();
+    }
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, textarea, select")) return;
+    event.preventDefault();
+    document.getElementById("find").select();
+  });
+  document.addEventListener("click", (event) => {
+    if (menu && !menu.contains(event.target)) menu.open = false;
+  });
   // Print buttons: <button data-print hidden>.
   for (const button of document.querySelectorAll("button[data-print]")) {
     button.hidden = false;
