@@ -15,16 +15,24 @@
       setTimeout(() => button.replaceChildren(icon), 2000);
     });
   }
-  // The key "/" leads to the search, and Escape or a click elsewhere closes the menu of the person.
+  // Keys: "/" leads to the search; j and k to the next and previous row or review; a and r decide. Escape or a click elsewhere closes the menu.
   const menu = document.querySelector(".me");
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && menu?.open) {
       menu.open = false;
       menu.firstElementChild.focus();
     }
-    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, textarea, select")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input:not([type=checkbox]), textarea, select")) return;
+    const rows = [...document.querySelectorAll("[data-row]")];
+    const step = { j: 1, k: -1 }[event.key];
+    const key = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
+    const comment = document.getElementById("comment");
+    if (event.key === "/") document.getElementById("find").select();
+    else if (key && event.key === "r" && comment.value.trim() === "") comment.focus();
+    else if (key) key.click();
+    else if (step && rows.length) rows.at(Math.max(0, Math.min(rows.length - 1, rows.indexOf(document.activeElement) + step))).focus();
+    else return;
     event.preventDefault();
-    document.getElementById("find").select();
   });
   document.addEventListener("click", (event) => {
     if (menu && !menu.contains(event.target)) menu.open = false;
