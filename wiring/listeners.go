@@ -45,6 +45,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
+	"github.com/tollgate-dev/tollgate/core/registry/watching"
 	"github.com/tollgate-dev/tollgate/plugins/pluginclient"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/counter"
@@ -86,6 +87,7 @@ type apiParts struct {
 	Finder     *browsing.Finder
 	Deliveries *notifying.Runner
 	Mirrors    *mirroring.Runner
+	Watcher    *watching.Watcher
 	Docs       *apidocs.Docs
 	Registry   *registryapi.API
 	Auth       *authapi.API
@@ -201,7 +203,7 @@ func (a apiParts) addAPI(ctx context.Context, parts settings.Parts, probes []res
 	p.AddDrain(a.Health.Drain)
 	p.AddBackground(a.Retention.Run, a.Notices.Run)
 	if parts.Registry {
-		p.AddBackground(a.Recheck.Run, a.Reminder.Run, a.Deliveries.Run, a.Mirrors.Run, a.Finder.Run)
+		p.AddBackground(a.Recheck.Run, a.Reminder.Run, a.Deliveries.Run, a.Mirrors.Run, a.Watcher.Run, a.Finder.Run)
 	}
 	if parts.Auth {
 		p.AddBackground(a.Tokens.Run, a.Joining.Run, a.Companies.Run, a.Calls.Run, a.Calls.Follow)

@@ -43,6 +43,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/tokenapi"
 	"github.com/tollgate-dev/tollgate/adapters/system"
+	"github.com/tollgate-dev/tollgate/adapters/toollist"
 	"github.com/tollgate-dev/tollgate/adapters/webauthn"
 	"github.com/tollgate-dev/tollgate/adapters/webhook"
 	"github.com/tollgate-dev/tollgate/core/access/deciding"
@@ -85,6 +86,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/requesting"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
+	"github.com/tollgate-dev/tollgate/core/registry/watching"
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -123,6 +125,7 @@ var serviceSet = wire.NewSet(
 	curationSet,      // what an organisation hides
 	deliverySet,      // events and their delivery to webhooks
 	mirrorSet,        // reads of other registries
+	watchSet,         // questions to remotes for their tools
 	methodsSet,       // the methods listing
 	consoleSet,       // the pages for people
 	adminSet,         // administration by API
@@ -135,7 +138,7 @@ var serviceSet = wire.NewSet(
 var settingsSet = wire.NewSet(
 	wire.FieldsOf(new(settings.Settings),
 		"Service", "Tracing", "REST", "Answers", "Bodies", "ReadCache", "Serving", "Methods", "Servers", "DomainKeys", "IDTokens",
-		"Publishing", "Reviewing", "Mirroring", "Reading", "WriteTrust", "Delegating", "Recheck", "Access", "Proxies", "Deliveries", "Receivers", "Console", "Administration",
+		"Publishing", "Reviewing", "Mirroring", "Watching", "ToolServers", "Reading", "WriteTrust", "Delegating", "Recheck", "Access", "Proxies", "Deliveries", "Receivers", "Console", "Administration",
 		"SignIn", "People", "Companies", "OAuth", "ClientDocuments", "Passkeys", "StepUp", "Credentials", "Cookies", "Couriers", "Retention", "Decide", "Rules", "Statistics",
 		"Places", "IPLists", "Passwords", "Tokens", "Plugins", "Brand", "Records", "Valkey",
 		"PerSecond", "Memcached", "Memory", "RateLimit", "Record", "RuleFiles", "RuleServer", "RateLimitAPI", "Debug",
@@ -199,11 +202,10 @@ var noticesSet = wire.NewSet(
 var registrySet = wire.NewSet(
 	apidocs.New, newResource, newRegistryAPI, wire.Struct(new(registryAPIPorts), "*"),
 	wire.Struct(new(registryapi.Config), "Bodies", "Cache", "Serving"), wire.Struct(new(readcache.Ports), "*"), browsing.New,
-	browsing.NewFinder, browsing.NewTools, wire.Struct(new(browsing.FinderPorts), "*"), wire.Bind(new(browsing.Views), new(*viewing.Gate)),
+	browsing.NewFinder, browsing.NewTools, wire.Struct(new(browsing.ToolsPorts), "*"), wire.Struct(new(browsing.FinderPorts), "*"), wire.Bind(new(browsing.Views), new(*viewing.Gate)),
 	allowlist.NewSource,
 	wire.Struct(new(registryapi.Reads), "*"), viewing.NewGate, wire.Struct(new(viewing.GatePorts), "*"),
 	publishing.New, wire.Struct(new(publishing.Ports), "*"), choosePackageChecks,
-	receiving.New, wire.Struct(new(receiving.Ports), "*"), newReviewed,
 	inprocess.AuthoritySet, access.NewMemberships, wire.Struct(new(access.MembershipPorts), "*"),
 )
 
@@ -247,6 +249,7 @@ var curationSet = wire.NewSet(
 // change of a server needs. The record of acts comes from policySet.
 var quarantineSet = wire.NewSet(
 	quarantining.New, wire.Struct(new(quarantining.Ports), "*"), wire.Struct(new(change.Ports), "*"),
+	receiving.New, wire.Struct(new(receiving.Ports), "*"), newReviewed,
 )
 
 // deliverySet provides the delivery of events to webhooks.
@@ -262,6 +265,9 @@ var eventsSet = wire.NewSet(
 
 // mirrorSet provides the reads of other registries for mirrors.
 var mirrorSet = wire.NewSet(mirrorsSet, mirroring.NewRunner)
+
+// watchSet provides the questions to remotes for their tools.
+var watchSet = wire.NewSet(watching.New, wire.Struct(new(watching.Ports), "*"), toollist.Set)
 
 // mirrorsSet provides what the service and operator commands do with mirrors.
 var mirrorsSet = wire.NewSet(
@@ -314,6 +320,7 @@ var stateSet = wire.NewSet(
 var providerSet = wire.NewSet(
 	federating.NewProviders, wire.Struct(new(federating.ProviderPorts), "*"), oidc.ProvidersSet, inprocess.NewKinds,
 	ruling.New, wire.Struct(new(ruling.Ports), "*"), registering.NewClients, registering.NewResources,
+	watching.NewSources, wire.Struct(new(watching.SourcePorts), "*"),
 )
 
 // peopleSet provides what the service and operator commands do with accounts.
@@ -411,6 +418,7 @@ type registryAPIPorts struct {
 	Log     *logrus.Entry
 	Callers authority.Authority
 	Writer  *prometheus.Publisher
+	Watcher *watching.Watcher
 	Docs    *apidocs.Docs
 	Reads   registryapi.Reads
 	Reading viewing.Config
@@ -432,6 +440,7 @@ func newResource(
 
 func newRegistryAPI(c registryapi.Config, p registryAPIPorts) (*registryapi.API, func()) {
 	c.Private, c.Resource, c.RecordTools = p.Reading.Private, p.OAuth, p.Writer.RecordTools
+	c.AskTools = p.Watcher.Ask
 	c.Build, c.Log, c.Docs, c.WritesOff = p.Build, p.Log, p.Docs, p.Writer.WritesOff()
 	api, end := registryapi.New(c, p.Callers, p.Reads, p.Writer, p.Kept)
 	api.Measure(p.Metrics.Registry)

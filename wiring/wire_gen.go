@@ -44,6 +44,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/adapters/system"
+	"github.com/tollgate-dev/tollgate/adapters/toollist"
 	"github.com/tollgate-dev/tollgate/adapters/traffic"
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
 	"github.com/tollgate-dev/tollgate/adapters/webauthn"
@@ -89,6 +90,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/core/registry/transferring"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
+	"github.com/tollgate-dev/tollgate/core/registry/watching"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -491,15 +493,28 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
+	publishingConfig := s.Publishing
+	reviewed := newReviewed(publishingConfig)
+	toolLists := registryrecordsStores.ToolLists
+	reviews := registryrecordsStores.Reviews
+	receivingPorts := receiving.Ports{
+		Lists:   toolLists,
+		Reviews: reviews,
+		Reader:  serverReader,
+		Events:  recorder,
+		Entropy: entropy,
+	}
+	receiver := receiving.New(reviewed, receivingPorts)
 	quarantiningPorts := quarantining.Ports{
-		Ports:    changePorts,
-		Reader:   serverReader,
-		Mirrors:  mirrorRereader,
-		Grants:   grants,
-		Events:   recorder,
-		Notifier: reviewNotifier,
-		Cursors:  sealer,
-		Clock:    clock,
+		Ports:     changePorts,
+		Reader:    serverReader,
+		Mirrors:   mirrorRereader,
+		Grants:    grants,
+		Events:    recorder,
+		Notifier:  reviewNotifier,
+		Cursors:   sealer,
+		ToolLists: receiver,
+		Clock:     clock,
 	}
 	quarantiningService := quarantining.New(quarantiningPorts)
 	registryapiQuarantine := registryapi.NewQuarantine(authority, resource, quarantiningService)
@@ -515,10 +530,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	rechecker := delegating.NewRechecker(recheckConfig, recheckPorts)
 	reviewingConfig := s.Reviewing
-	reviews := registryrecordsStores.Reviews
 	reviewBacklog := registryrecordsStores.Backlog
 	reviewRules := registryrecordsStores.ReviewRules
-	toolLists := registryrecordsStores.ToolLists
 	mirrors := registryrecordsStores.Mirrors
 	mirroredVersions := registryrecordsStores.Mirrored
 	mirrorEnder := reviewing.MirrorEnder{
@@ -648,6 +661,30 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	operator := mirroring.NewOperator(mirroringConfig, mirroringPorts)
 	mirroringRunner := mirroring.NewRunner(operator, reporter)
+	watchingConfig := s.Watching
+	toolWatches := registryrecordsStores.ToolWatches
+	store3 := kindrecords.NewSources(db)
+	toollistConfig := s.ToolServers
+	asker := toollist.NewAsker(toollistConfig)
+	watchingPorts := watching.Ports{
+		Ports:    changePorts,
+		Watches:  toolWatches,
+		Sources:  store3,
+		Receiver: receiver,
+		Reader:   serverReader,
+		Reviews:  reviews,
+		Grants:   grants,
+		Changes:  registrystoreChanges,
+		Asker:    asker,
+		Sealer:   inprocessSealer,
+		Events:   recorder,
+		Notifier: reviewNotifier,
+		Reporter: reporter,
+		Clock:    clock,
+		Waiter:   waiter,
+		Entropy:  entropy,
+	}
+	watcher := watching.New(watchingConfig, watchingPorts)
 	docs := apidocs.New()
 	responsebodyConfig := s.Answers
 	readcacheConfig := s.ReadCache
@@ -657,16 +694,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Cache:   readcacheConfig,
 		Serving: serving,
 	}
-	publishingConfig := s.Publishing
-	reviewed := newReviewed(publishingConfig)
-	receivingPorts := receiving.Ports{
-		Lists:   toolLists,
-		Reviews: reviews,
-		Reader:  serverReader,
-		Events:  recorder,
-		Entropy: entropy,
-	}
-	receiver := receiving.New(reviewed, receivingPorts)
 	ownershipChecker := choosePackageChecks(publishingConfig, parts, host, registerer, log)
 	publishingPorts := publishing.Ports{
 		Ports:     changePorts,
@@ -686,7 +713,12 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	prometheusPublisher := prometheus.NewPublisher(publisher, registerers)
 	browser := browsing.New(snapshotReader, sealer)
 	allowlistSource := allowlist.NewSource(snapshotReader)
-	tools := browsing.NewTools(toolLists)
+	toolsPorts := browsing.ToolsPorts{
+		Lists:   toolLists,
+		Watches: toolWatches,
+		Grants:  grants,
+	}
+	tools := browsing.NewTools(toolsPorts)
 	reads := registryapi.Reads{
 		Browser: browser,
 		Finder:  finder,
@@ -703,6 +735,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Log:     log,
 		Callers: authority,
 		Writer:  prometheusPublisher,
+		Watcher: watcher,
 		Docs:    docs,
 		Reads:   reads,
 		Reading: viewingConfig,
@@ -1083,7 +1116,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	authapiAPI := authapi.New(useCases)
 	decidingConfig := s.Access
-	store3 := kindrecords.NewRules(db)
+	store4 := kindrecords.NewRules(db)
 	servers := registryrecordsStores.Listings
 	memberPorts := inprocess.MemberPorts{
 		Accounts: accounts,
@@ -1102,7 +1135,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	countTool := countSeenTools(registerers)
 	decidingLog := newCallLog(log)
 	decidingPorts := deciding.Ports{
-		Rules:     store3,
+		Rules:     store4,
 		Servers:   servers,
 		Members:   members,
 		Resources: resources,
@@ -1237,7 +1270,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	federatingProviders := federating.NewProviders(providerPorts)
 	rulingPorts := ruling.Ports{
 		Transactions: runner,
-		Rules:        store3,
+		Rules:        store4,
 		Recorder:     trail,
 	}
 	v2 := ruling.New(rulingPorts)
@@ -1270,7 +1303,14 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	v3 := registering.NewClients(registeringPorts)
 	v4 := registering.NewResources(registeringPorts)
-	kinds := inprocess.NewKinds(federatingProviders, v2, viewingOperator, operator, delegatingServices, v3, v4, authorizingConfig)
+	sourcePorts := watching.SourcePorts{
+		Transactions: runner,
+		Sources:      store3,
+		Recorder:     trail,
+		Sealer:       inprocessSealer,
+	}
+	v5 := watching.NewSources(sourcePorts)
+	kinds := inprocess.NewKinds(federatingProviders, v2, viewingOperator, operator, delegatingServices, v3, v4, v5, authorizingConfig)
 	declaringPorts := declaring.Ports{
 		Transactions: runner,
 		States:       appliedStates,
@@ -1486,6 +1526,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Finder:     finder,
 		Deliveries: notifyingRunner,
 		Mirrors:    mirroringRunner,
+		Watcher:    watcher,
 		Docs:       docs,
 		Registry:   api,
 		Auth:       authapiAPI,
@@ -1998,8 +2039,16 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	}
 	v2 := registering.NewClients(registeringPorts)
 	v3 := registering.NewResources(registeringPorts)
+	store3 := kindrecords.NewSources(db)
+	sourcePorts := watching.SourcePorts{
+		Transactions: runner,
+		Sources:      store3,
+		Recorder:     trail,
+		Sealer:       inprocessSealer,
+	}
+	v4 := watching.NewSources(sourcePorts)
 	authorizingConfig := s.OAuth
-	kinds := inprocess.NewKinds(federatingProviders, v, viewingOperator, mirroringOperator, delegatingServices, v2, v3, authorizingConfig)
+	kinds := inprocess.NewKinds(federatingProviders, v, viewingOperator, mirroringOperator, delegatingServices, v2, v3, v4, authorizingConfig)
 	declaringPorts := declaring.Ports{
 		Transactions: runner,
 		States:       appliedStates,
@@ -2044,15 +2093,26 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	resource := _wireResourceValue
 	registryapiReviews := registryapi.NewReviews(authority, resource, reviewingService)
 	mirrorRereader := stores.Rereader
+	publishingConfig := s.Publishing
+	reviewed := newReviewed(publishingConfig)
+	receivingPorts := receiving.Ports{
+		Lists:   toolLists,
+		Reviews: reviews,
+		Reader:  serverReader,
+		Events:  recorder,
+		Entropy: entropy,
+	}
+	receiver := receiving.New(reviewed, receivingPorts)
 	quarantiningPorts := quarantining.Ports{
-		Ports:    changePorts,
-		Reader:   serverReader,
-		Mirrors:  mirrorRereader,
-		Grants:   grants,
-		Events:   recorder,
-		Notifier: reviewNotifier,
-		Cursors:  sealer,
-		Clock:    clock,
+		Ports:     changePorts,
+		Reader:    serverReader,
+		Mirrors:   mirrorRereader,
+		Grants:    grants,
+		Events:    recorder,
+		Notifier:  reviewNotifier,
+		Cursors:   sealer,
+		ToolLists: receiver,
+		Clock:     clock,
 	}
 	quarantiningService := quarantining.New(quarantiningPorts)
 	registryapiQuarantine := registryapi.NewQuarantine(authority, resource, quarantiningService)

@@ -23,6 +23,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
+	"github.com/tollgate-dev/tollgate/core/registry/watching"
 	"github.com/tollgate-dev/tollgate/ports/report"
 )
 
@@ -81,6 +82,13 @@ func (l *Log) Report(e any) {
 		l.deliveriesFailed.Store(false) // the database works
 	case notifying.DeliveryFailed:
 		l.logDeliveryFailure(e.Err)
+	case watching.Asked:
+		if e.Failures == 1 {
+			l.log.WithFields(logrus.Fields{"serverName": e.Name.String(), "problem": e.Problem}).
+				Info("a remote could not be asked for its tools; the next attempt follows")
+		}
+	case watching.WatchFailed:
+		l.log.WithError(e.Err).Warn("remotes could not be asked for their tools; the next attempt follows")
 	case mirroring.Synced:
 		l.logSync(e)
 	case mirroring.SyncFailed:

@@ -203,9 +203,13 @@ func (r *ReviewNotifier) NotifyPublishers(n authority.QuarantineNotice) {
 	if version := n.Version.String(); version != "" {
 		servers, path = servers+" "+version, path+"/versions/"+url.PathEscape(version)
 	}
+	kind := notices.Quarantined
+	if n.Tools {
+		kind = notices.ToolsChanged
+	}
 	for _, person := range n.People {
 		r.notifier.Notify(notices.Event{
-			Kind: notices.Quarantined, UserID: auth.UserID(person), At: n.At, Servers: servers, Comment: n.Reason,
+			Kind: kind, UserID: auth.UserID(person), At: n.At, Servers: servers, Comment: n.Reason,
 			Pages: []notices.Page{{Name: "The server", Path: path}},
 		})
 	}

@@ -258,7 +258,7 @@ func TestZeros(t *testing.T) {
 		"tollgate_login_history_silent_total": 3,
 		"tollgate_webhook_attempts_total":     3, "tollgate_webhook_events_pending": 1,
 		"tollgate_webhook_events_dead": 1,
-		"tollgate_reviews_pending":     1, "tollgate_mirror_reads_total": 2,
+		"tollgate_reviews_pending":     1, "tollgate_mirror_reads_total": 2, "tollgate_tools_asked_total": 4, "tollgate_tools_changed": 1,
 	}
 	if !maps.Equal(series, wanted) {
 		t.Errorf("the number of series is %v, want %v", series, wanted)

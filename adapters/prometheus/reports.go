@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
+	"github.com/tollgate-dev/tollgate/core/registry/watching"
 	"github.com/tollgate-dev/tollgate/ports/report"
 )
 
@@ -27,13 +28,21 @@ const (
 	deliveryDead = "dead" // the attempt failed and was the last one
 )
 
+// Results of questions to remotes, besides failed.
+const (
+	toolsSame     = "same"    // as the approved tools, or as before
+	toolsChanged  = "changed" // others than the approved ones, for the first time
+	toolsUnstable = "unstable"
+)
+
 // Reports counts the events of work that no caller waits for. It implements [report.Reporter].
 type Reports struct {
 	notices    labelCounters
 	removed    labelCounters
 	deliveries labelCounters
+	questions  labelCounters
 
-	eventsPending, eventsDead, reviewsPending prometheus.Gauge
+	eventsPending, eventsDead, reviewsPending, toolsChanged prometheus.Gauge
 
 	mirrors *mirrors
 }
@@ -67,6 +76,10 @@ func NewReports(r Registerers) *Reports {
 			"Events whose delivery to a webhook was given up, of all instances."),
 		reviewsPending: newGauge(r.Registry, "tollgate_reviews_pending",
 			"Documents that wait for review, of all instances."),
+		questions: newLabelCounters(r.Registry, "tollgate_tools_asked_total", "Questions of this instance to remotes for their tools, by result.",
+			"result", toolsSame, toolsChanged, toolsUnstable, failed),
+		toolsChanged: newGauge(r.Registry, "tollgate_tools_changed",
+			"Versions with a remote that shows other tools than the approved ones, of all instances."),
 		mirrors: newMirrors(r.Registry),
 	}
 }
@@ -93,9 +106,25 @@ func (v *Reports) Report(e any) {
 		v.eventsDead.Set(float64(e.Dead))
 	case reviewing.Counted:
 		v.reviewsPending.Set(float64(e.Pending))
+	case watching.Asked:
+		v.questions.increment(answerOutcome(&e))
+	case watching.Counted:
+		v.toolsChanged.Set(float64(e.Changed))
 	case mirroring.Synced, mirroring.SyncFailed, mirroring.Listed:
 		v.mirrors.report(e)
 	}
+}
+
+func answerOutcome(e *watching.Asked) string {
+	switch {
+	case e.Problem != "":
+		return failed
+	case e.Unstable:
+		return toolsUnstable
+	case e.Changed:
+		return toolsChanged
+	}
+	return toolsSame
 }
 
 func deliveryOutcome(s event.State) string {

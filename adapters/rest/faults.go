@@ -52,10 +52,11 @@ func protocolKind(status int) fault.Kind {
 func (s *Server) writeFault(c *fiber.Ctx, err error) error {
 	status, f := classifyError(err)
 	c.Status(status)
-	if f.Kind == fault.Internal || f.Kind == fault.Unavailable {
+	away := f.Kind == fault.Unavailable && upstreamStatuses[f.Code] == 0
+	if f.Kind == fault.Internal || away {
 		Log(c, s.log).WithError(err).WithField("path", loggedPath(c.Path())).Error("request failed")
 	}
-	if f.Kind == fault.Exhausted || f.Kind == fault.Unavailable || f.Kind == fault.Unauthenticated && f.RetryAfter > 0 {
+	if f.Kind == fault.Exhausted || away || f.Kind == fault.Unauthenticated && f.RetryAfter > 0 {
 		setRetryAfter(c, f.RetryAfter)
 	}
 	if f.Kind == fault.Exhausted {
@@ -102,7 +103,15 @@ func classifyError(err error) (int, *fault.Error) {
 	if !ok || f.Kind == fault.Internal {
 		return http.StatusInternalServerError, fault.New(fault.Internal, "internal error")
 	}
+	if status, ok := upstreamStatuses[f.Code]; ok {
+		return status, f
+	}
 	return statuses[f.Kind], f
+}
+
+// upstreamStatuses are the statuses of failures of servers of others, which are not logged.
+var upstreamStatuses = map[fault.Code]int{
+	fault.UpstreamWrong: http.StatusBadGateway, fault.UpstreamSlow: http.StatusGatewayTimeout,
 }
 
 func protocolMessage(e *fiber.Error) string {

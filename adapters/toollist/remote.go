@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"sync/atomic"
@@ -21,6 +22,10 @@ type Remote struct {
 	URL     string
 	Header  map[string]string // sent with each request to the host of the URL, and to no other
 	Timeout time.Duration     // RemoteTimeout, unless a test cannot wait so long
+
+	// dial connects in place of the dialler of the person, and without a proxy, if it is not nil. Errors then have no
+	// addresses, which may be internal.
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // ReadRemote reads the list of a remote: by streamable HTTP, then with server-sent events if that cannot connect. It
@@ -37,8 +42,11 @@ func ReadRemote(ctx context.Context, r Remote) (tools.List, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
 	pool := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10}
+	if r.dial != nil {
+		pool.Proxy, pool.DialContext = nil, r.dial
+	}
 	defer pool.CloseIdleConnections()
-	guard := &hostGuard{next: pool, address: address, header: r.Header, ended: ctx.Err}
+	guard := &hostGuard{next: pool, address: address, header: r.Header, ended: ctx.Err, guarded: r.dial != nil}
 	guard.left.Store(maxBytes)
 	client := &http.Client{Transport: guard, Timeout: r.Timeout}
 	streamable := &tap{Transport: &mcp.StreamableClientTransport{
@@ -66,6 +74,7 @@ func ReadRemote(ctx context.Context, r Remote) (tools.List, error) {
 var (
 	errOtherHost = errors.New("it leads to another host")
 	errTooMuch   = errors.New("it sends more than 4 MiB")
+	errNotPublic = errors.New("its address is neither public nor in TOOLS_NETWORKS")
 )
 
 // hostGuard sends requests to one host only, with headers, and bounds what all answers have together.
@@ -75,6 +84,7 @@ type hostGuard struct {
 	header  map[string]string
 	version func() string // of the protocol; empty before it is known
 	ended   func() error  // whether the read has
+	guarded bool          // errors have no addresses
 	left    atomic.Int64  // bytes
 	broken  atomic.Pointer[error]
 }
@@ -84,7 +94,7 @@ func (g *hostGuard) RoundTrip(r *http.Request) (*http.Response, error) {
 	err := g.ended()
 	if err == nil && (r.URL.Scheme != g.address.Scheme || r.URL.Host != g.address.Host) {
 		err = errOtherHost
-		g.broken.Store(&err)
+		g.broken.Store(&errOtherHost)
 	}
 	if err != nil {
 		if r.Body != nil {
@@ -102,10 +112,30 @@ func (g *hostGuard) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	resp, err := g.next.RoundTrip(r)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the client of the standard library does
+		return nil, g.describe(err)
 	}
 	resp.Body = guardedBody{resp.Body, g}
 	return resp, nil
+}
+
+// describe returns the error of a connection. That of a guarded one has no addresses.
+func (g *hostGuard) describe(err error) error {
+	var (
+		refused *publicdial.RefusedError
+		lookup  *net.DNSError
+		dial    *net.OpError
+	)
+	switch {
+	case !g.guarded:
+	case errors.As(err, &refused):
+		g.broken.Store(&errNotPublic)
+		return errNotPublic
+	case errors.As(err, &lookup):
+		return errors.New("its name cannot be resolved")
+	case errors.As(err, &dial):
+		return errors.New("it accepts no connection")
+	}
+	return err
 }
 
 // reason returns the rule that a server broke, or else the error.
@@ -127,8 +157,7 @@ type guardedBody struct {
 func (b guardedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if b.guard.left.Add(-int64(n)) < 0 {
-		tooMuch := errTooMuch
-		b.guard.broken.Store(&tooMuch)
+		b.guard.broken.Store(&errTooMuch)
 		return 0, errTooMuch
 	}
 	return n, err

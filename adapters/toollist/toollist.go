@@ -1,5 +1,6 @@
 // Package toollist reads the tool list of a server as a client of MCP: from a remote, or from a package that it starts
-// (contract W-2). It is for the machine of a person or a job; it dials any address, and starts what it is given.
+// (contract W-2). ReadRemote and ReadProgram are for the machine of a person or a job: they dial any address, and start
+// what they are given. The service has an Asker, which connects to public addresses only.
 package toollist
 
 import (
@@ -258,11 +259,11 @@ func explain(ctx context.Context, server string, timeout time.Duration, err erro
 	f, ok := fault.As(err)
 	switch {
 	case ok: // of a list that is none
-		return fault.Wrap(fault.Unavailable, server+": "+f.Message, err)
+		return fault.Wrap(fault.Unavailable, server+": "+f.Message, err).WithCode(fault.UpstreamWrong)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return fault.Wrap(fault.Unavailable, fmt.Sprintf("%s does not answer within %s", server, timeout), err)
+		return fault.Wrap(fault.Unavailable, fmt.Sprintf("%s does not answer within %s", server, timeout), err).WithCode(fault.UpstreamSlow)
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	return fault.Wrap(fault.Unavailable, server+": "+err.Error(), err)
+	return fault.Wrap(fault.Unavailable, server+": "+err.Error(), err).WithCode(fault.UpstreamWrong)
 }

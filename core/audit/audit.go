@@ -113,6 +113,7 @@ type Actor struct {
 const (
 	PersonActor  = "person:"
 	ServiceActor = "service:"
+	ToolsActor   = "tools" // the service itself, as it reads the tools of remotes
 )
 
 // operator is the actor of a local operator command.

@@ -113,6 +113,8 @@ var sentences = map[string]string{
 	"REGISTRY_CHANGE quarantine":         "put|put|[{serverName} ][{version} ]in quarantine[: {note}]",
 	"REGISTRY_CHANGE release":            "released|release|[{serverName} ][{version} ]from quarantine",
 	"REGISTRY_CHANGE tools_record":       "recorded|record|the tools of [{serverName}][ {version}][: {part}]",
+	"REGISTRY_CHANGE tools_change":       "found|find|other tools of [{serverName}][ {version}][: {part}]",
+	"REGISTRY_CHANGE tools_ask":          "asked|ask|for the tools of [{serverName}][ {version}]",
 	"REGISTRY_CHANGE tools_approve":      "approved|approve|the tools of [{serverName}][ {version}][: {part}]",
 	"REGISTRY_CHANGE tools_reject":       "rejected|reject|the tools of [{serverName}][ {version}][: {part}]",
 	"REGISTRY_CHANGE tools_seen":         "saw|see|the tool [{tool} ][of {serverName}], which is in no approved list",

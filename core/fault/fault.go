@@ -55,6 +55,13 @@ const ValidationError Code = "validation_error"
 // is well formed.
 const RuleViolated Code = "rule_violated"
 
+// The codes of an Unavailable failure of a server of others that the caller wants this service to call: it
+// sends something wrong, or nothing in time. It is no defect of this service.
+const (
+	UpstreamWrong Code = "upstream_wrong"
+	UpstreamSlow  Code = "upstream_slow"
+)
+
 // Error is a failure with its kind and a sentence for the caller.
 type Error struct {
 	Kind       Kind

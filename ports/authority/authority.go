@@ -18,7 +18,7 @@ import (
 // Act is one attempt of a caller to change the registry, for the audit log (contract R-38).
 type Act struct {
 	Caller     Caller
-	Action     audit.Action // publish, request, edit, delete, status, approve, reject, quarantine, release, tools_record
+	Action     audit.Action // publish, request, edit, delete, status, approve, reject, quarantine, release, tools_record, tools_change, tools_ask
 	ServerName string
 	Version    string // empty for all versions
 	Reason     string // why it was refused; empty if it succeeded
@@ -31,8 +31,8 @@ type Act struct {
 	// Status and StatusMessage are what an act with the action status set; empty if it was refused.
 	Status, StatusMessage string
 	Changed               registry.StatusChange // of an act that changed a status
-	// Part is of which remote or package an act with the action tools_record has sent a tool list, and
-	// ToolState what state it got; empty if it was refused.
+	// Part is of which remote or package an act with the action tools_record or tools_change has brought a
+	// tool list, and ToolState what state it got; empty if it was refused.
 	Part, ToolState string
 }
 
@@ -104,17 +104,19 @@ type ReviewNotifier interface {
 	NotifyReviewer(n WaitingNotice)
 	// NotifySubmitter sends a notice to the people who are responsible for a submission.
 	NotifySubmitter(n DecisionNotice)
-	// NotifyPublishers sends a notice to the people who have published what is in quarantine.
+	// NotifyPublishers sends a notice to the people who have published what is in quarantine, or what
+	// shows other tools, and then to who reviews it.
 	NotifyPublishers(n QuarantineNotice)
 }
 
-// QuarantineNotice says that a server, or one version of it, is in quarantine.
+// QuarantineNotice says that a server, or one version of it, is in quarantine, or shows other tools.
 type QuarantineNotice struct {
 	People     []registry.Holder
 	ServerName registry.Name
 	Version    registry.Version // the zero value for the whole server
 	Reason     string
 	At         time.Time
+	Tools      bool // it shows other tools
 }
 
 // WaitingNotice is what a reviewer should know: documents wait for a decision.

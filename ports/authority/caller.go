@@ -67,6 +67,7 @@ const (
 	foreigner
 	visitor
 	operator
+	watcher
 )
 
 // Person is a person with a session.
@@ -184,8 +185,11 @@ func NewPublisher(p Publisher, from netip.Addr) Caller {
 // it, and what checks the grant to operate.
 func Operator() Caller { return Caller{kind: operator} }
 
-// IsRemote reports whether the caller sent a request: it is neither an operator nor no one.
-func (c Caller) IsRemote() bool { return c.kind != unknown && c.kind != operator }
+// Watcher returns the service itself as it reads the tools of remotes, which has no grants.
+func Watcher() Caller { return Caller{kind: watcher} }
+
+// IsRemote reports whether the caller sent a request: it is neither an operator, nor the service itself, nor no one.
+func (c Caller) IsRemote() bool { return c.kind != unknown && c.kind != operator && c.kind != watcher }
 
 // IsOperator reports whether the caller is an operator, of whom no use case knows the name.
 func (c Caller) IsOperator() bool { return c.kind == operator }

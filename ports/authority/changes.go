@@ -42,6 +42,8 @@ func (c Caller) describe(details audit.Details) (person audit.Subject) {
 		details["issuer"], details["subject"] = audit.Text(f.Issuer), audit.Text(f.Subject)
 	} else if service, ok := c.holder.Service(); ok {
 		details["service"], details[audit.DetailActor] = audit.Text(service), audit.Text(c.Actor().Who)
+	} else if c.kind == watcher {
+		details[audit.DetailActor] = audit.Text(c.Actor().Who)
 	} else if !c.IsOperator() {
 		person = audit.Subject(c.holder)
 		details["userId"], details[audit.DetailActor] = audit.Text(c.holder), audit.Text(c.Actor().Who)
@@ -71,6 +73,8 @@ func (c Caller) Actor() audit.Actor {
 		return audit.Actor{Who: string(c.holder), TokenPrefix: c.tokenPrefix()}
 	case provedPublisher:
 		return audit.Actor{Who: "publisher:" + c.publisher.Subject}
+	case watcher:
+		return audit.Actor{Who: audit.ToolsActor}
 	case foreigner:
 		return audit.Actor{Who: "jwt:" + c.foreign.Issuer + " " + c.foreign.Subject}
 	}

@@ -106,10 +106,13 @@ var useCaseImports = map[string][]string{
 	"core/ratelimit/simulate":   {"core/ratelimit/decide"},
 	"core/ratelimit/statistics": {"core/ratelimit/decide"},
 
-	"core/registry/declaring":  {"core/registry/delegating", "core/registry/notifying", "core/registry/reviewing"},
-	"core/registry/mirroring":  {"core/registry/reviewing", "core/registry/transferring"},
-	"core/registry/publishing": {"core/registry/reviewing"},
-	"core/registry/requesting": {"core/registry/publishing"},
+	"core/registry/declaring":    {"core/registry/delegating", "core/registry/notifying", "core/registry/reviewing"},
+	"core/registry/mirroring":    {"core/registry/reviewing", "core/registry/transferring"},
+	"core/registry/publishing":   {"core/registry/receiving", "core/registry/reviewing"},
+	"core/registry/quarantining": {"core/registry/receiving"},
+	"core/registry/receiving":    {"core/registry/reviewing"},
+	"core/registry/requesting":   {"core/registry/publishing"},
+	"core/registry/watching":     {"core/registry/receiving"},
 }
 
 // drivingAdapters call the core. An adapter that is neither listed here nor in bridgeAdapters is
@@ -222,6 +225,7 @@ var callerMakers = map[string][]string{
 	"NewPerson":    {"adapters/inprocess", "ports/authority/authoritytest"},
 	"NewGranted":   {"adapters/inprocess"},
 	"NewPublisher": {"adapters/inprocess", "ports/authority/authoritytest"},
+	"Watcher":      {"core/registry/watching"},
 	"Operator": {
 		"adapters/inprocess", "cmd/tollgate/operator", "adapters/rest/console/operating", "adapters/rest/adminapi",
 	},

@@ -110,6 +110,16 @@ func TestToolLists(t *testing.T) {
 	})
 }
 
+func TestToolWatches(t *testing.T) {
+	registrystoretest.RunToolWatches(t, func(*testing.T) registrystoretest.ToolWatchStores {
+		db := fakedb.New()
+		return registrystoretest.ToolWatchStores{
+			Watches: fakedb.NewToolWatches(db), Lists: fakedb.NewToolLists(db), Writer: fakedb.NewServers(db, true),
+			Quarantine: fakedb.NewQuarantine(db), Runner: db,
+		}
+	})
+}
+
 func TestAccessRules(t *testing.T) {
 	accessstoretest.Run(t, func(*testing.T) accessstoretest.Opened {
 		db := fakedb.New()

@@ -70,6 +70,8 @@ type Database struct {
 	quarantined *table[versionKey, registry.Quarantined] // the zero version is the whole server
 	priors      *table[versionKey, priorRow]
 	toolLists   *table[toolListKey, tools.Stored]
+	toolWatches *table[watchKey, watchRow]
+	toolSources *table[tools.RemoteSourceName, tools.RemoteSource]
 	views       *table[view.Name, view.View]
 	viewTokens  *table[viewTokenKey, view.Token]
 	webhooks    *table[event.WebhookID, webhookRow]

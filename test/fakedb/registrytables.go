@@ -101,6 +101,8 @@ func (d *Database) addRegistryTables() {
 	d.priors = newTable(d, "prior status", func(p priorRow) versionKey { return versionKey{p.Name, p.Prior.Version} })
 	d.toolLists = newTable(d, "tool list", keyOfToolList)
 	d.toolLists.refers = func(l tools.Stored) error { return d.versions.refer(versionKey{l.Name, l.Version}) }
+	d.toolWatches = newTable(d, "watch", keyOfWatch)
+	d.toolSources = newTable(d, "tool source", func(s tools.RemoteSource) tools.RemoteSourceName { return s.Name })
 	d.accessRules = newTable(d, "access rule", func(r access.Rule) access.RuleName { return r.Name })
 	d.clients = newTable(d, "client", func(c oauth.Client) oauth.ClientID { return c.ID })
 	d.resources = newTable(d, "resource", func(r oauth.Resource) oauth.ResourceName { return r.Name })

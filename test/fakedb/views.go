@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/oauth"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/service"
+	"github.com/tollgate-dev/tollgate/core/registry/tools"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 )
 
@@ -65,6 +66,11 @@ func NewAccessRules(db *Database) *Kind[access.RuleName, access.Rule] {
 // NewResources returns the resources of a database.
 func NewResources(db *Database) *Kind[oauth.ResourceName, oauth.Resource] {
 	return &Kind[oauth.ResourceName, oauth.Resource]{db.resources}
+}
+
+// NewToolSources returns the tool sources of a database.
+func NewToolSources(db *Database) *Kind[tools.RemoteSourceName, tools.RemoteSource] {
+	return &Kind[tools.RemoteSourceName, tools.RemoteSource]{db.toolSources}
 }
 
 // List implements [management.Store].

@@ -15,12 +15,13 @@ import (
 	"github.com/tollgate-dev/tollgate/core/kinds"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/service"
+	"github.com/tollgate-dev/tollgate/core/registry/tools"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 )
 
 // All returns the kinds that are described, in the order of their paths.
 func All() []*kinds.Kind {
-	return []*kinds.Kind{&access.RuleKind, &company.Kind, &service.Kind, &view.Kind, &mirror.Kind, &oauth.ClientKind, &oauth.ResourceKind}
+	return []*kinds.Kind{&access.RuleKind, &company.Kind, &service.Kind, &view.Kind, &mirror.Kind, &oauth.ClientKind, &oauth.ResourceKind, &tools.SourceKind}
 }
 
 //go:embed kinds.yaml

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
+	"github.com/tollgate-dev/tollgate/core/registry/watching"
 	"github.com/tollgate-dev/tollgate/test/kinddocs"
 )
 
@@ -18,7 +19,7 @@ import (
 func TestAllKinds(t *testing.T) {
 	served := inprocess.NewKinds(
 		new(federating.Providers), ruling.New(ruling.Ports{}), new(viewing.Operator), new(mirroring.Operator), new(delegating.Services),
-		registering.NewClients(registering.Ports{}), registering.NewResources(registering.Ports{}), authorizing.Config{On: true},
+		registering.NewClients(registering.Ports{}), registering.NewResources(registering.Ports{}), watching.NewSources(watching.SourcePorts{}), authorizing.Config{On: true},
 	)
 	for _, k := range kinddocs.All() {
 		if one := served[k.List]; one == nil || one.Kind() != k {

@@ -52,6 +52,8 @@ func (s *Settings) registryBindings() []binding {
 		s.bind(&policies.Rules.Reserved, "RESERVED_NAMESPACES", "",
 			"names of servers that nobody may publish: patterns as in grants, comma separated").
 			as("a comma-separated list", patterns(&policies.Rules.Reserved)),
+		s.bind(&s.Watching.Interval, "TOOLS_INTERVAL", "6h",
+			"time between two questions to a remote for its tools, at least 1s; 0 for questions by hand only"),
 		s.bind(&s.Deliveries.For, "WEBHOOK_RETRY_FOR", "24h",
 			"how long an event that a webhook does not accept is sent again before it counts as dead; 1s to 720h"),
 	}
@@ -64,7 +66,7 @@ func (s *Settings) completeRegistry() {
 	s.Publishing.Reserved, s.Mirroring.Reserved = rules.Reserved, rules.Reserved
 	s.Mirroring.Review = s.Publishing.Review
 	s.Recheck.Mode, s.Delegating.UnprovenAfter = s.Delegating.Mode, s.Recheck.UnprovenAfter
-	s.Deliveries.First = firstRetry
+	s.Deliveries.First, s.Watching.OnChange = firstRetry, s.Access.OnChange
 }
 
 // patterns returns a function that sets a field to the patterns of a list.

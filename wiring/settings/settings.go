@@ -35,6 +35,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/adapters/runtimedir"
 	"github.com/tollgate-dev/tollgate/adapters/statsd"
+	"github.com/tollgate-dev/tollgate/adapters/toollist"
 	"github.com/tollgate-dev/tollgate/adapters/traffic"
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
 	"github.com/tollgate-dev/tollgate/adapters/webhook"
@@ -60,6 +61,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
+	"github.com/tollgate-dev/tollgate/core/registry/watching"
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 )
 
@@ -91,6 +93,8 @@ type Settings struct {
 	IDTokens        oidc.Config               `part:"Publishers" readBy:"registry"`
 	Deliveries      event.Schedule            `part:"Webhooks" readBy:"registry" env:"-"`
 	Receivers       webhook.Config            `part:"Webhooks" readBy:"registry"`
+	Watching        watching.Config           `part:"Tool lists" readBy:"registry" env:"-"`
+	ToolServers     toollist.Config           `part:"Tool lists" readBy:"registry"`
 	Access          deciding.Config           `part:"Access" readBy:"api" env:"-"`
 	Proxies         decideapi.Config          `part:"Access" readBy:"api"`
 	OAuth           authorizing.Config        `part:"Authorization server" readBy:"auth" env:"-"`

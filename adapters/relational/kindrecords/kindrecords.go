@@ -14,11 +14,12 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/oauth"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry/tools"
 	"github.com/tollgate-dev/tollgate/ports/management"
 )
 
 // Set provides the stores from a database.DB.
-var Set = wire.NewSet(NewRules, NewClients, NewResources)
+var Set = wire.NewSet(NewRules, NewClients, NewResources, NewSources)
 
 // NewRules returns the store of the rules about calls.
 func NewRules(db *database.DB) management.Store[access.RuleName, access.Rule] {
@@ -41,6 +42,14 @@ func NewResources(db *database.DB) management.Store[oauth.ResourceName, oauth.Re
 	return New(db, "oauth_resources", Form[oauth.ResourceName, oauth.Resource]{
 		Parse: oauth.ParseResource, Fields: (*oauth.Resource).Fields,
 		Key: func(r *oauth.Resource) oauth.ResourceName { return r.Name }, Owner: func(r *oauth.Resource) *string { return &r.ManagedBy },
+	})
+}
+
+// NewSources returns the store of the headers with which remotes are asked for their tools.
+func NewSources(db *database.DB) management.Store[tools.RemoteSourceName, tools.RemoteSource] {
+	return New(db, "tool_sources", Form[tools.RemoteSourceName, tools.RemoteSource]{
+		Parse: tools.ReadRemoteSource, Fields: (*tools.RemoteSource).StoredFields,
+		Key: func(s *tools.RemoteSource) tools.RemoteSourceName { return s.Name }, Owner: func(s *tools.RemoteSource) *string { return &s.ManagedBy },
 	})
 }
 

@@ -104,6 +104,16 @@ func TestToolLists(t *testing.T) {
 		})
 }
 
+func TestToolWatches(t *testing.T) {
+	relationaltest.RunContract(t, registrystoretest.RunToolWatches,
+		func(_ *testing.T, db *relationaltest.Database) registrystoretest.ToolWatchStores {
+			s := newStores(db)
+			return registrystoretest.ToolWatchStores{
+				Watches: s.ToolWatches, Lists: s.ToolLists, Writer: s.Writer, Quarantine: s.Quarantine, Runner: db.DB,
+			}
+		})
+}
+
 func TestReviews(t *testing.T) {
 	relationaltest.RunContract(t, registrystoretest.RunReviews,
 		func(_ *testing.T, db *relationaltest.Database) registrystoretest.ReviewStores {

@@ -1,5 +1,5 @@
 // Package registryrecords stores the versions of servers, their remote addresses, what is in
-// quarantine, the tool lists, the grants, the policies of publishers, the reviews, the views, the webhooks,
+// quarantine, the tool lists and which remotes are asked for them, the grants, the policies of publishers, the reviews, the views, the webhooks,
 // their deliveries, the mirrors, and the service accounts in a relational database. It implements the ports of
 // ports/registrystore. It has the queries, not the rules: core/registry decides what is stored, and
 // the constraints of the schema hold for all callers.
@@ -36,7 +36,7 @@ func changedOr[N int | int64](n N, err, none error) error {
 // Set provides the stores of the registry.
 var Set = wire.NewSet(NewStores, WatchChanges, wire.FieldsOf(new(Stores),
 	"Reader", "Writer", "Snapshot", "Grants", "Views", "Policies", "Reviews", "Backlog", "ReviewRules", "ReviewNotices",
-	"Webhooks", "Deliveries", "Mirrors", "Rereader", "Mirrored", "Quarantine", "ToolLists", "Services",
+	"Webhooks", "Deliveries", "Mirrors", "Rereader", "Mirrored", "Quarantine", "ToolLists", "ToolWatches", "Services",
 	"Applied", "Catalogue", "Listings"))
 
 // Stores are the stores of the registry in one database.
@@ -60,6 +60,7 @@ type Stores struct {
 	Mirrored      registrystore.MirroredVersions
 	Quarantine    registrystore.Quarantine
 	ToolLists     registrystore.ToolLists
+	ToolWatches   registrystore.ToolWatches
 	Services      servicestore.Services
 	Applied       registrystore.AppliedStates
 	Catalogue     registrystore.Catalogue
@@ -72,7 +73,7 @@ func NewStores(db *database.DB, c Config) Stores {
 	return Stores{
 		servers, servers, servers, servers, &grantStore{db}, &viewStore{db, servers.changes}, &policyStore{db},
 		reviews, reviews, &ruleStore{db}, &noticeStore{db}, &webhookStore{db}, &deliveryStore{db}, mirrors, mirrors,
-		&mirroredStore{db, servers.changes}, &quarantineStore{db}, &toolListStore{db, servers.changes}, &serviceStore{db}, &appliedStateStore{db},
+		&mirroredStore{db, servers.changes}, &quarantineStore{db}, &toolListStore{db, servers.changes}, &watchStore{db, servers.changes}, &serviceStore{db}, &appliedStateStore{db},
 		catalogueStore{servers, new(atomic.Pointer[countedSize])}, listingStore{servers},
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
+	"github.com/tollgate-dev/tollgate/core/registry/watching"
 	"github.com/tollgate-dev/tollgate/core/scope"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
@@ -47,7 +48,7 @@ func TestApplicationsAdministerNothing(t *testing.T) {
 	adminapi.New(adminapi.UseCases{
 		Callers: application{}, Recorder: forgetful{}, Kinds: inprocess.NewKinds(
 			new(federating.Providers), ruling.New(ruling.Ports{}), new(viewing.Operator), new(mirroring.Operator), new(delegating.Services),
-			registering.NewClients(registering.Ports{}), registering.NewResources(registering.Ports{}), authorizing.Config{On: true},
+			registering.NewClients(registering.Ports{}), registering.NewResources(registering.Ports{}), watching.NewSources(watching.SourcePorts{}), authorizing.Config{On: true},
 		),
 	}).Mount(app)
 	insufficient := 0

@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
+	"github.com/tollgate-dev/tollgate/core/registry/watching"
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 )
 
@@ -33,7 +34,7 @@ func (s *site) routes(t *testing.T) (all []route) {
 	app := fiber.New()
 	adminapi.New(adminapi.UseCases{Kinds: inprocess.NewKinds(
 		new(federating.Providers), ruling.New(ruling.Ports{}), new(viewing.Operator), new(mirroring.Operator), new(delegating.Services),
-		registering.NewClients(registering.Ports{}), registering.NewResources(registering.Ports{}), authorizing.Config{On: true},
+		registering.NewClients(registering.Ports{}), registering.NewResources(registering.Ports{}), watching.NewSources(watching.SourcePorts{}), authorizing.Config{On: true},
 	)}).Mount(app)
 	fill := strings.NewReplacer(":name", "none", ":id", unknownID)
 	for _, r := range app.GetRoutes(true) {

@@ -141,9 +141,15 @@ func newReads(servers registrystore.SnapshotReader, views registrystore.Views) r
 		Browser: browsing.New(servers, page.NewSealer([]byte(strings.Repeat("k", 32)))),
 		Finder:  browsing.NewFinder(browsing.FinderPorts{Catalogue: catalogue{servers: servers}}),
 		Lists:   allowlist.NewSource(servers),
-		Tools:   browsing.NewTools(fakedb.NewToolLists(fakedb.New())),
+		Tools:   newTools(fakedb.New()),
 		Gate:    newGate(viewing.Config{}, views),
 	}
+}
+
+func newTools(db *fakedb.Database) *browsing.Tools {
+	return browsing.NewTools(browsing.ToolsPorts{
+		Lists: fakedb.NewToolLists(db), Watches: fakedb.NewToolWatches(db), Grants: fakedb.NewGrants(db),
+	})
 }
 
 func newGate(c viewing.Config, views registrystore.Views) *viewing.Gate {

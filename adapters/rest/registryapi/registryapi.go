@@ -72,6 +72,8 @@ type Config struct {
 	Resource Resource
 	// RecordTools stores tool lists.
 	RecordTools RecordTools
+	// AskTools queries remotes of a version.
+	AskTools AskTools
 	// WritesOff is true if the use cases refuse to publish, replace and delete (contract R-24).
 	WritesOff bool
 	// Log gets the errors that occur after the status of a response was sent.
@@ -131,6 +133,7 @@ func (a *API) Mount(r fiber.Router) {
 		}
 		r.Put(prefix+versionPath, a.change(publishing.OpReplace, a.replaceVersion))
 		r.Put(prefix+toolsPath, a.change(publishing.OpTools, a.recordTools))
+		r.Post(prefix+toolsPath+"/ask", a.known(a.askTools))
 		r.Delete(prefix+versionPath, a.change(publishing.OpDelete, a.deleteVersion))
 		r.Patch(prefix+versionPath+"/status", a.change(publishing.OpStatus, a.setStatus))
 		r.Patch(prefix+serversPath+"/:"+nameParam+"/status", a.change(publishing.OpStatus, a.setStatusAll))

@@ -10,11 +10,15 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/jsonstring"
+	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
+	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/tools"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
+	"github.com/tollgate-dev/tollgate/core/registry/watching"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
@@ -29,8 +33,90 @@ type RecordTools func(
 	ctx context.Context, who authority.Caller, body []byte, t publishing.Target,
 ) (publishing.RecordedTools, error)
 
+// AskTools queries remotes of a version. (*watching.Watcher).Ask documents the errors.
+type AskTools func(ctx context.Context, who authority.Caller, t watching.Target) ([]tools.Shown, error)
+
+// getTools sends the lists of a version. Who may review the server also reads what is wrong with remotes,
+// which no shared cache keeps.
 func (a *API) getTools(c *fiber.Ctx, v *view.View) error {
-	return a.sendVersionRead(c, readTools, v)
+	reviews, err := a.mayReview(c)
+	switch {
+	case err != nil:
+		return err
+	case !reviews:
+		return a.sendVersionRead(c, readTools, v)
+	}
+	t, err := readTarget(c)
+	if err != nil {
+		return err
+	}
+	record, err := a.readerOf(v).Version(c.UserContext(), t.Name, t.Version, c.Query(deletedParam))
+	if err != nil {
+		return err
+	}
+	lists, err := a.reads.Tools.Of(c.UserContext(), record)
+	if err != nil {
+		return err
+	}
+	body, err := encodeTools(lists, true)
+	if err == nil {
+		err = a.bodies.Send(c, responsebody.NewShared(fiber.MIMEApplicationJSON, body))
+	}
+	keepPrivate(c, keptNever)
+	return err
+}
+
+// mayReview reports whether the caller may review the server in the path. Another token than a
+// person's is for the read to judge.
+func (a *API) mayReview(c *fiber.Ctx) (bool, error) {
+	token := rest.BearerToken(c)
+	if token == "" {
+		return false, nil
+	}
+	who, err := a.authority.IdentifyReader(c.UserContext(), token, rest.Address(c))
+	if err != nil {
+		return false, nil //nolint:nilerr // the read judges it
+	}
+	name, err := pathValue(c, nameParam)
+	if err != nil {
+		return false, err
+	}
+	return a.reads.Tools.MayReview(c.UserContext(), who, name)
+}
+
+// askTools queries the remote in the body, or without a body all of the version, and sends all lists.
+func (a *API) askTools(c *fiber.Ctx, who authority.Caller) error {
+	t, err := readTarget(c)
+	if err != nil {
+		return err
+	}
+	target := watching.Target{Name: t.Name, Version: t.Version}
+	if len(c.Body()) > 0 {
+		body, err := jsonbody.Read(c)
+		if err != nil {
+			return err
+		}
+		target.Remote = body.OptionalText("remote")
+		if err := body.Err(); err != nil {
+			return err
+		}
+	}
+	lists, err := a.config.AskTools(c.UserContext(), who, target)
+	return sendTools(c, lists, err)
+}
+
+// sendTools sends lists to who may read all of them, or returns err.
+func sendTools(c *fiber.Ctx, lists []tools.Shown, err error) error {
+	if err != nil {
+		return err
+	}
+	body, err := encodeTools(lists, true)
+	if err != nil {
+		return err
+	}
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+	return c.Send(body)
 }
 
 // recordTools stores the list in the body, and sends all lists of the version.
@@ -39,16 +125,10 @@ func (a *API) recordTools(c *fiber.Ctx, w write) error {
 	if err != nil {
 		return err
 	}
-	body, err := encodeTools(recorded.Lists)
-	if err != nil {
-		return err
-	}
 	if recorded.First {
 		c.Status(http.StatusCreated)
 	}
-	c.Set(fiber.HeaderCacheControl, "no-store")
-	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
-	return c.Send(body)
+	return sendTools(c, recorded.Lists, nil)
 }
 
 // makeTools returns the body of the answer to a read of tool lists.
@@ -57,14 +137,25 @@ func (a *API) makeTools(ctx context.Context, version registry.Record) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	return encodeTools(lists)
+	return encodeTools(lists, false)
 }
 
-// encodeTools returns tool lists as JSON.
-func encodeTools(lists []tools.Shown) ([]byte, error) {
+// encodeTools returns tool lists as JSON, with what is wrong with remotes, or that they could not be asked.
+func encodeTools(lists []tools.Shown, detailed bool) ([]byte, error) {
 	all := make(jsonvalue.List, len(lists))
 	for i, l := range lists {
-		all[i] = describeTools(l)
+		if l.Problem == "" {
+			all[i] = describeTools(l)
+			continue
+		}
+		if !detailed {
+			l.Problem = "could not be asked"
+		}
+		all[i] = jsonvalue.Object{
+			"remote": jsonvalue.Text(l.Remote), "source": jsonvalue.Text(l.Source), "state": jsonvalue.Text("error"),
+			"error": jsonvalue.Text(l.Problem), "at": jsonvalue.Text(jsonstring.FormatTime(l.At)),
+			"tools": jsonvalue.List{}, "prompts": jsonvalue.List{}, "resourceTemplates": jsonvalue.List{},
+		}
 	}
 	body, err := json.Marshal(jsonvalue.Object{"lists": all})
 	if err != nil {

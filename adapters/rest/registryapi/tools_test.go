@@ -11,7 +11,6 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/tools"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -33,8 +32,6 @@ func storedList(t *testing.T, r registry.Record, at tools.Place, s tools.State, 
 	}
 }
 
-// TestReadTools checks the lists of a version, as they are read in the registry and in a view: in the
-// order of the document, the approved one first, each tool with its mark.
 // TestToolsAreData checks that get_server has the approved tools alone, as what publishers wrote.
 func TestToolsAreData(t *testing.T) {
 	t.Parallel()
@@ -47,7 +44,7 @@ func TestToolsAreData(t *testing.T) {
 		return errors.Join(lists.Put(ctx, approved), lists.Put(ctx, storedList(t, r, at, tools.Differs, `{"name":"evil"}`)))
 	}))
 	reads := newReads(servers, nil)
-	reads.Tools = browsing.NewTools(lists)
+	reads.Tools = newTools(servers.db)
 	s, err := connectMCP(t, serveAs(t, anybody{}, withMCP(), reads)+"/mcp", "")
 	must.Succeed(t, err)
 	texts, failed := callTool(t, s, "get_server", map[string]any{"name": "com.example/server"})
@@ -56,6 +53,8 @@ func TestToolsAreData(t *testing.T) {
 	}
 }
 
+// TestReadTools checks the lists of a version, as they are read in the registry and in a view: in the
+// order of the document, the approved one first, each tool with its mark.
 func TestReadTools(t *testing.T) {
 	r := record(t, "com.example/server", "1.0.0")
 	r.Latest = true
@@ -71,7 +70,7 @@ func TestReadTools(t *testing.T) {
 		must.Succeed(t, lists.Put(t.Context(), l))
 	}
 	reads := newReads(servers, newViews(t))
-	reads.Tools = browsing.NewTools(lists)
+	reads.Tools = newTools(servers.db)
 	url := serveReads(t, registryapi.Config{Log: discardLog()}, reads, nil, discardLog())
 	for _, path := range []string{
 		"/v0.1" + toolsOfOne, "/v0" + toolsOfOne, "/registries/team/v0.1" + toolsOfOne, "/registries/inner/t/secret/v0" + toolsOfOne,

@@ -30,6 +30,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
+	"github.com/tollgate-dev/tollgate/core/registry/watching"
 )
 
 func newAccess(p cli.Process) *cobra.Command {
@@ -206,7 +207,7 @@ func readAccessRules(ctx context.Context, p cli.Process, path string) ([]audit.O
 	}
 	checker := declaring.New(declaring.Ports{Managed: inprocess.NewKinds(
 		new(federating.Providers), ruling.New(ruling.Ports{}), new(viewing.Operator), new(mirroring.Operator), new(delegating.Services),
-		registering.NewClients(registering.Ports{}), registering.NewResources(registering.Ports{}), authorizing.Config{On: true},
+		registering.NewClients(registering.Ports{}), registering.NewResources(registering.Ports{}), watching.NewSources(watching.SourcePorts{}), authorizing.Config{On: true},
 	)})
 	return checker.CheckAccessRules(ctx, &document)
 }

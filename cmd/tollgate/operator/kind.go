@@ -224,6 +224,9 @@ func (k kindCommands) newFlag(c *cobra.Command, f *kinds.Field) func(run, object
 	if f.Secret && f.Shape == kinds.Text {
 		return k.newSecretFlag(c, f)
 	}
+	if f.Secret && f.Shape == kinds.TextMap {
+		return k.newSecretsFlag(c, f)
+	}
 	name, value, words := f.FlagName(), newValue(c, f), []string{}
 	for _, o := range f.Options {
 		if o.Value != "" && f.Shape != kinds.Flag {
@@ -254,6 +257,22 @@ func (k kindCommands) newSecretFlag(c *cobra.Command, f *kinds.Field) func(run, 
 			o[f.Name] = text
 		}
 		return err
+	}
+}
+
+// newSecretsFlag adds the flag with the names of secrets, which come from the environment.
+func (k kindCommands) newSecretsFlag(c *cobra.Command, f *kinds.Field) func(run, object) error {
+	names := c.Flags().StringArray(f.FlagName(), nil, f.Usage)
+	return func(_ run, o object) error {
+		values := map[string]string{}
+		for _, name := range *names {
+			variable := strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+			if values[name] = k.process.Getenv(variable); values[name] == "" {
+				return fmt.Errorf("--%s %s needs a value in the variable %s", f.FlagName(), name, variable)
+			}
+			o[f.Name] = values
+		}
+		return nil
 	}
 }
 

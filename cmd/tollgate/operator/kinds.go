@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/auth/oauth"
 	"github.com/tollgate-dev/tollgate/core/registry/service"
+	"github.com/tollgate-dev/tollgate/core/registry/tools"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 )
 
@@ -203,6 +204,24 @@ func newClient(p cli.Process) *cobra.Command {
 			ManagedBy string  `json:"managedBy"              column:"MANAGED BY"`
 			HasSecret bool    `json:"hasSecret"`
 			Secret    *string `json:"clientSecret,omitempty" column:"SECRET"`
+		}{},
+	}).newGroup()
+}
+
+func newToolSource(p cli.Process) *cobra.Command {
+	return newKind(p, &tools.SourceKind, kindTexts{
+		short: "Manage the headers with which remotes are asked for their tools", example: "weather",
+		put: &cobra.Command{
+			Use:   "set NAME --server SERVER --remote URL [--header NAME ...]",
+			Short: "Add a tool source, or replace the one with its name",
+			Long: "Add a tool source, or replace the one with its name: the service sends its headers to the remote\n" +
+				"when it reads what the server shows to a model. Values come from the environment: --header X-Api-Key\n" +
+				"sends the variable X_API_KEY. They are sealed, and not shown again; without --header they are kept.",
+			Example: "  tollgate tool-source set weather --server com.example/weather --remote https://weather.example.com/mcp --header Authorization",
+		},
+		state: struct {
+			HeaderNames wordList `json:"headerNames" column:"HEADERS"`
+			ManagedBy   string   `json:"managedBy"   column:"MANAGED BY"`
 		}{},
 	}).newGroup()
 }

@@ -66,7 +66,8 @@ const (
 	ToolsApproved  Kind = "tools_approved"  // a tool list that the person sent was approved
 	ToolsRejected  Kind = "tools_rejected"  // a tool list that the person sent was rejected
 
-	Quarantined Kind = "quarantined" // what the person has published is in quarantine
+	Quarantined  Kind = "quarantined"   // what the person has published is in quarantine
+	ToolsChanged Kind = "tools_changed" // what the person has published, or may review, shows other tools
 
 	TokenEnds  Kind = "token_ends"  // a token of the person, or of a service account, ends soon
 	TokenAdded Kind = "token_added" // a token was made in a session of the person
@@ -97,7 +98,7 @@ type Event struct {
 	// the policy. For the kinds of reviews, Servers is what is reviewed.
 	Publisher, Servers string
 	Token              string // which token, and when it ends
-	// Comment is what a reviewer or an operator has written about it, for Quarantined the reason, and Pages are the pages of the
+	// Comment is what a reviewer or an operator has written about it, for Quarantined the reason, for ToolsChanged the tools, and Pages are the pages of the
 	// console where one goes on.
 	Comment string
 	Pages   []Page

@@ -59,7 +59,9 @@ func replaceControls(text string) string {
 
 // isReview reports whether the event is of a review or of quarantine.
 func (e *Event) isReview() bool {
-	return slices.Contains([]Kind{ReviewsWaiting, ReviewApproved, ReviewRejected, ToolsApproved, ToolsRejected, Quarantined}, e.Kind)
+	return slices.Contains([]Kind{
+		ReviewsWaiting, ReviewApproved, ReviewRejected, ToolsApproved, ToolsRejected, Quarantined, ToolsChanged,
+	}, e.Kind)
 }
 
 // source returns the label and the name of what the event is about: a device, a publisher, a server
@@ -116,6 +118,8 @@ func (e *Event) formatComment() string {
 	text := "\nComment:"
 	if e.Kind == Quarantined {
 		text = "\nReason:"
+	} else if e.Kind == ToolsChanged {
+		text = "\nTools:"
 	}
 	for line := range strings.Lines(strings.TrimSpace(e.Comment)) {
 		text += "\n> " + replaceControls(strings.TrimRight(line, "\r\n"))

@@ -4,9 +4,11 @@ package announce
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
@@ -98,6 +100,16 @@ func (r *Recorder) RecordView(ctx context.Context, name string) error {
 // RecordTools records that the tool lists of a server changed, so that caches drop what was read of it.
 func (r *Recorder) RecordTools(ctx context.Context, name registry.Name) error {
 	return r.record(ctx, []draft{r.purge(name, false, event.ServerKey(name.String()))})
+}
+
+// RecordOtherTools records that a remote of a version shows other tools than the approved ones, with how
+// they differ.
+func (r *Recorder) RecordOtherTools(
+	ctx context.Context, name registry.Name, v registry.Version, difference jsonvalue.Object,
+) error {
+	return r.record(ctx, []draft{{kind: event.Tools, name: name, version: v, data: func() ([]byte, error) {
+		return json.Marshal(difference)
+	}}})
 }
 
 // draft is an event that is recorded if a webhook wants it.

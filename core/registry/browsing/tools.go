@@ -2,21 +2,49 @@ package browsing
 
 import (
 	"context"
+	"slices"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/tools"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
+// ToolsPorts are the dependencies of Tools. All fields are required.
+type ToolsPorts struct {
+	Lists   registrystore.ToolLists
+	Watches registrystore.ToolWatches
+	Grants  registrystore.Grants
+}
+
 // Tools reads tool lists. It is safe for concurrent use.
-type Tools struct{ lists registrystore.ToolLists }
+type Tools struct{ ports ToolsPorts }
 
 // NewTools returns a reader of tool lists.
-func NewTools(lists registrystore.ToolLists) *Tools { return &Tools{lists} }
+func NewTools(p ToolsPorts) *Tools { return &Tools{p} }
 
 // Of returns the tool lists of a version, which the caller has read (Browser.Version), so that they are
-// as readable as the version. It returns fault.Unavailable when the database is not available.
+// as readable as the version, and the problems of its remotes. It returns fault.Unavailable when the database
+// is not available.
 func (t *Tools) Of(ctx context.Context, version registry.Record) ([]tools.Shown, error) {
-	stored, err := t.lists.OfVersion(ctx, version.Name, version.Version)
-	return tools.Show(version.Document, stored), err
+	stored, err := t.ports.Lists.OfVersion(ctx, version.Name, version.Version)
+	if err != nil {
+		return nil, err
+	}
+	watches, err := t.ports.Watches.Of(ctx, version.Name)
+	return tools.AddProblems(version.Document, tools.Show(version.Document, stored), watches), err
+}
+
+// MayReview reports whether a caller may know what is wrong with the remotes of a server: who may review
+// it, or operate. It returns fault.Unavailable when the database is not available.
+func (t *Tools) MayReview(ctx context.Context, who authority.Caller, serverName string) (bool, error) {
+	holder, err := who.Person()
+	name, bad := registry.ParseName(serverName)
+	if err != nil || bad != nil {
+		return false, nil //nolint:nilerr // who may not
+	}
+	grants, err := t.ports.Grants.Of(ctx, holder)
+	return slices.ContainsFunc(grants, func(g registry.Grant) bool {
+		return who.Allows(g.Action) && (g.Action == registry.ActionOperate || g.Action == registry.ActionReview && g.Pattern.Matches(name))
+	}), err
 }

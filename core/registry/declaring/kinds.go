@@ -156,7 +156,7 @@ func (r *run) managed(list string) kind {
 		name: k.Name, member: k.List, fields: k.Declared(),
 		decode: func(_ context.Context, v audit.Details) (object, error) {
 			for i := range k.Fields {
-				if name := k.Fields[i].Name; k.Fields[i].Secret && v.Text(name) == "" {
+				if name := k.Fields[i].Name; k.Fields[i].Secret && (v[name] == nil || v[name] == audit.Text("")) {
 					delete(v, name) // which keeps the stored one
 				}
 			}

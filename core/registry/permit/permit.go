@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/scope"
+	"github.com/tollgate-dev/tollgate/core/toolserver"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -157,6 +158,50 @@ func Patterns(
 		}
 	}
 	return patterns, err
+}
+
+// RequireReviewer returns fault.Forbidden unless the caller is an operator, or a person at FULL_TRUST
+// with a grant to review the name, within the scopes of its token. For a name that no server can have, a
+// grant for any pattern is enough, so that the caller gets the error of the name.
+func RequireReviewer(ctx context.Context, grants registrystore.Grants, c authority.Caller, serverName string) error {
+	if err := c.RequireAction(registry.ActionReview); err != nil {
+		return err
+	}
+	patterns, err := ReviewPatterns(ctx, grants, c)
+	if err != nil || c.IsOperator() {
+		return err
+	}
+	name, bad := registry.ParseName(serverName)
+	granted := slices.ContainsFunc(patterns, func(p registry.Pattern) bool { return bad != nil || p.Matches(name) })
+	switch {
+	case granted:
+		_, err := c.RequireFullTrust()
+		return err
+	case bad != nil:
+		return fault.New(fault.Forbidden, "you have no review permission on this registry")
+	}
+	return fault.Newf(fault.Forbidden, "you have no review permission for %s", name)
+}
+
+// ReviewPatterns returns the patterns of the names that the caller may review: in the order of the
+// names, without those that another one covers; an operator may review all. It returns fault.Forbidden
+// for a publisher.
+func ReviewPatterns(ctx context.Context, grants registrystore.Grants, c authority.Caller) ([]registry.Pattern, error) {
+	holder, err := c.Person()
+	if err != nil {
+		return nil, err
+	}
+	if c.IsOperator() {
+		return Everything()
+	}
+	patterns, err := Patterns(ctx, grants, holder, registry.ActionReview)
+	return toolserver.DisjointPatterns(patterns), err
+}
+
+// Everything returns the pattern of all names.
+func Everything() ([]registry.Pattern, error) {
+	all, err := registry.ParsePattern("*")
+	return []registry.Pattern{all}, err
 }
 
 // Covers reports whether one of the patterns covers the whole pattern p.

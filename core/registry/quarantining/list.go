@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/scope"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -37,7 +38,7 @@ func (s *Service) List(ctx context.Context, who authority.Caller, q Query) (Page
 	if err := who.RequireScope(scope.Read); err != nil {
 		return Page{}, err
 	}
-	patterns, err := s.reviewPatterns(ctx, who)
+	patterns, err := permit.ReviewPatterns(ctx, s.ports.Grants, who)
 	if err != nil {
 		return Page{}, err
 	}
@@ -67,7 +68,7 @@ func (s *Service) List(ctx context.Context, who authority.Caller, q Query) (Page
 
 // all returns what was put in quarantine after a time.
 func (s *Service) all(ctx context.Context, since time.Time) ([]registry.Quarantined, error) {
-	patterns, err := everything()
+	patterns, err := permit.Everything()
 	if err != nil {
 		return nil, err
 	}
@@ -84,12 +85,6 @@ func (s *Service) all(ctx context.Context, since time.Time) ([]registry.Quaranti
 		last := found[len(found)-1]
 		q.AfterName, q.AfterVersion = last.Name.String(), last.Version.String()
 	}
-}
-
-// everything returns the pattern of all names.
-func everything() ([]registry.Pattern, error) {
-	all, err := registry.ParsePattern("*")
-	return []registry.Pattern{all}, err
 }
 
 // find returns the entries that a query selects with one of the patterns, of which there may be

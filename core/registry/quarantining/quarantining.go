@@ -16,7 +16,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/permit"
-	"github.com/tollgate-dev/tollgate/core/toolserver"
+	"github.com/tollgate-dev/tollgate/core/registry/receiving"
+	"github.com/tollgate-dev/tollgate/core/registry/tools"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -39,7 +40,9 @@ type Ports struct {
 	Events   *announce.Recorder
 	Notifier authority.ReviewNotifier
 	Cursors  *page.Sealer // with a key that all instances share
-	Clock    clock.Clock
+
+	ToolLists *receiving.Receiver
+	Clock     clock.Clock
 }
 
 // Service puts servers in quarantine, lists them and releases them, for people who may review and
@@ -121,7 +124,7 @@ func (s *Service) putInQuarantine(ctx context.Context, act authority.Act, d Draf
 // Release releases a server, or one version. The errors are those of Add without fault.Conflict for
 // what is in quarantine already; fault.NotFound when it is not in quarantine, fault.Forbidden when
 // the caller has published it, also through an own policy, fault.Conflict when another server now
-// has one of the remote URLs.
+// has one of the remote URLs. Of a version that is there because of its tools, it approves what was seen last.
 func (s *Service) Release(ctx context.Context, who authority.Caller, t Target) error {
 	act, err := s.begin(ctx, who, actRelease, t)
 	if err == nil {
@@ -142,6 +145,7 @@ func (s *Service) releaseTarget(ctx context.Context, act authority.Act, t Target
 		if err != nil {
 			return change.Decision{}, err
 		}
+		hidden, _ := registry.FindQuarantine(l.Quarantined, version)
 		released, err := l.Release(version, prior, s.ports.Clock.Now())
 		if err == nil {
 			err = s.checkNotOwn(ctx, act.Caller, name, version)
@@ -152,6 +156,11 @@ func (s *Service) releaseTarget(ctx context.Context, act authority.Act, t Target
 			}
 			if err := s.reread(ctx, l.Origin()); err != nil {
 				return err
+			}
+			if hidden.By == tools.Service {
+				if err := s.ports.ToolLists.ApproveSeen(ctx, name, version, s.ports.Clock.Now()); err != nil {
+					return err
+				}
 			}
 			return l.Save(ctx, s.ports.Writer)
 		}, Announce: func(ctx context.Context) error { return s.ports.Events.RecordReleased(ctx, name, version) }}, err
@@ -198,7 +207,7 @@ func (s *Service) begin(
 		return act, t.Malformed
 	}
 	act.ServerName, act.Version = registry.Clip(t.ServerName), registry.Clip(t.Version)
-	return act, s.requireReviewer(ctx, who, t.ServerName)
+	return act, permit.RequireReviewer(ctx, s.ports.Grants, who, t.ServerName)
 }
 
 // commit changes a server, which may have many versions, so that the transaction may be long.
@@ -206,44 +215,6 @@ func (s *Service) commit(
 	ctx context.Context, name registry.Name, decide func(context.Context, change.Server) (change.Decision, error),
 ) error {
 	return change.Commit(transaction.Long(ctx), s.ports.Ports, name, decide)
-}
-
-// requireReviewer returns fault.Forbidden unless the caller is a person at FULL_TRUST with a grant
-// to review the name. For a name that no server can have, a grant for any pattern is enough, so
-// that the caller gets the error of the name.
-func (s *Service) requireReviewer(ctx context.Context, c authority.Caller, serverName string) error {
-	if err := c.RequireAction(registry.ActionReview); err != nil {
-		return err
-	}
-	patterns, err := s.reviewPatterns(ctx, c)
-	if err != nil || c.IsOperator() {
-		return err
-	}
-	name, bad := registry.ParseName(serverName)
-	granted := slices.ContainsFunc(patterns, func(p registry.Pattern) bool { return bad != nil || p.Matches(name) })
-	switch {
-	case granted:
-		_, err := c.RequireFullTrust()
-		return err
-	case bad != nil:
-		return fault.New(fault.Forbidden, "you have no review permission on this registry")
-	}
-	return fault.Newf(fault.Forbidden, "you have no review permission for %s", name)
-}
-
-// reviewPatterns returns the patterns of the names that the caller may review: in the order of the
-// names, without those that another one covers; an operator may review all. It returns fault.Forbidden
-// for a publisher.
-func (s *Service) reviewPatterns(ctx context.Context, c authority.Caller) ([]registry.Pattern, error) {
-	holder, err := c.Person()
-	if err != nil {
-		return nil, err
-	}
-	if c.IsOperator() {
-		return everything()
-	}
-	patterns, err := permit.Patterns(ctx, s.ports.Grants, holder, registry.ActionReview)
-	return toolserver.DisjointPatterns(patterns), err
 }
 
 // parse returns the name and the version of the target; the zero version for the whole server. It

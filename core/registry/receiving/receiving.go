@@ -179,6 +179,29 @@ func (r *Receiver) store(ctx context.Context, list tools.Stored, c tools.Change)
 	}, 0)
 }
 
+// ApproveSeen approves the lists that remotes of a version have shown last, in the transaction that has locked
+// the server: its release from quarantine does that (contract W-7). Those that were rejected stay so.
+func (r *Receiver) ApproveSeen(ctx context.Context, name registry.Name, version registry.Version, at time.Time) error {
+	stored, err := r.ports.Lists.OfVersion(ctx, name, version)
+	for _, l := range stored {
+		if err != nil {
+			break
+		}
+		if l.Source != tools.Asked || l.State != tools.Differs && l.State != tools.Unstable {
+			continue
+		}
+		seen := l
+		seen.At, seen.State = at.UTC().Truncate(time.Microsecond), tools.Approved
+		if err = r.endReview(ctx, seen); err == nil {
+			err = r.ports.Lists.Withdraw(ctx, l)
+		}
+		if err == nil {
+			err = r.ports.Lists.Put(ctx, seen)
+		}
+	}
+	return err
+}
+
 // endReview ends the review of the list that waited before, if there is one.
 func (r *Receiver) endReview(ctx context.Context, list tools.Stored) error {
 	waiting, err := r.ports.Reviews.PendingTools(ctx, list)

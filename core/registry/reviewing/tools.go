@@ -60,14 +60,34 @@ func (s *Service) decideTools(
 	if err != nil {
 		return nil, err
 	}
+	end, err := s.releaseTools(ctx, l, stored, list, d)
 	return func(ctx context.Context) error {
 		if c.Remove {
 			if err := s.ports.ToolLists.Withdraw(ctx, list); err != nil {
 				return err
 			}
 		}
-		return s.ports.ToolLists.Put(ctx, *c.Put)
-	}, nil
+		if err := s.ports.ToolLists.Put(ctx, *c.Put); err != nil || end == nil {
+			return err
+		}
+		if err := end(ctx); err != nil {
+			return err
+		}
+		return s.ports.Events.RecordReleased(ctx, r.Name, r.Version)
+	}, err
+}
+
+// releaseTools returns what releases a version that is in quarantine because of a list that is approved, unless
+// another remote shows other tools, too; nil for nothing.
+func (s *Service) releaseTools(
+	ctx context.Context, l change.Server, stored []tools.Stored, list tools.Stored, d review.Decision,
+) (func(ctx context.Context) error, error) {
+	if !d.Approve || slices.ContainsFunc(stored, func(o tools.Stored) bool {
+		return o.Source == tools.Asked && (o.State == tools.Differs || o.State == tools.Unstable) && (o.Part != list.Part || o.Source != list.Source)
+	}) {
+		return nil, nil
+	}
+	return change.ReleaseTools(ctx, s.ports.Ports, l, list.Version, d.At)
 }
 
 // checkCurrent returns fault.Conflict, with what differs now, for a review of a list that another one followed.

@@ -154,6 +154,8 @@ func Find(stored []Stored, part PartKey, source Source, approved bool) *Stored {
 type Shown struct {
 	Place
 	Stored
+
+	Problem string // why the remote could not be asked since Stored.At: then it is no list; otherwise empty
 }
 
 // Show returns the lists of the parts of a stored document, in its order, of each part the approved
@@ -166,7 +168,22 @@ func Show(document []byte, stored []Stored) []Shown {
 	for _, p := range PartsOf(document) {
 		for _, s := range stored {
 			if s.Part == p.Key {
-				all = append(all, Shown{p.Place, s})
+				all = append(all, Shown{Place: p.Place, Stored: s})
+			}
+		}
+	}
+	return all
+}
+
+// AddProblems returns lists of a version with the problems of its remotes, each after the lists of the remote.
+func AddProblems(document []byte, lists []Shown, watches []Watch) (all []Shown) {
+	for _, p := range PartsOf(document) {
+		for len(lists) > 0 && lists[0].Place == p.Place {
+			all, lists = append(all, lists[0]), lists[1:]
+		}
+		for _, w := range watches {
+			if string(w.Remote) == p.Remote && w.Problem != "" {
+				all = append(all, Shown{Place: p.Place, Stored: Stored{Source: Asked, At: w.Since}, Problem: w.Problem})
 			}
 		}
 	}

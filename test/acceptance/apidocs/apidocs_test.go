@@ -35,6 +35,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
+	"github.com/tollgate-dev/tollgate/core/registry/watching"
 	"github.com/tollgate-dev/tollgate/test/must"
 )
 
@@ -75,7 +76,7 @@ func TestDocumentHasAllRoutes(t *testing.T) {
 			registryapi.NewReviews(nil, registryapi.Resource{}, nil),
 			registryapi.NewQuarantine(nil, registryapi.Resource{}, nil), adminapi.New(adminapi.UseCases{Kinds: inprocess.NewKinds(
 				new(federating.Providers), ruling.New(ruling.Ports{}), new(viewing.Operator), new(mirroring.Operator), new(delegating.Services),
-				registering.NewClients(registering.Ports{}), registering.NewResources(registering.Ports{}), authorizing.Config{On: true},
+				registering.NewClients(registering.Ports{}), registering.NewResources(registering.Ports{}), watching.NewSources(watching.SourcePorts{}), authorizing.Config{On: true},
 			)}),
 			decideapi.NewWeb(decideapi.New(decideapi.Config{}, decideapi.Ports{}), rest.Address), tokenapi.New(tokenapi.UseCases{}),
 		},
@@ -135,8 +136,8 @@ func TestPrefixesAreTheSame(t *testing.T) {
 		}
 		compared++
 	}
-	if compared != 22 {
-		t.Errorf("compared %d paths, want 22", compared)
+	if compared != 23 {
+		t.Errorf("compared %d paths, want 23", compared)
 	}
 }
 

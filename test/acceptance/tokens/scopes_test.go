@@ -33,6 +33,7 @@ func routes() []route {
 		{"GET", x + "/servers/com.example%2Fnone/versions/1.0.0/tools", nil, nil},
 		{"PUT", x + "/servers/com.example%2Fnone/versions/1.0.0/tools", map[string]any{"package": 0, "tools": []any{}},
 			[]string{"registry:publish", "registry:review"}},
+		{"POST", x + "/servers/com.example%2Fnone/versions/1.0.0/tools/ask", nil, []string{"registry:review"}},
 		{"GET", x + "/reviews", nil, []string{"registry:read"}},
 		{"GET", x + "/reviews/" + unknownID, nil, []string{"registry:read"}},
 		{"POST", x + "/reviews/" + unknownID + "/approve", map[string]any{}, []string{"registry:review"}},

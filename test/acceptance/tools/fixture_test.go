@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -115,7 +116,13 @@ func (s *site) want(t *testing.T, version, summary string) []list {
 }
 
 // acts returns the details of the events tools_record in the audit log.
-func (s *site) acts(t *testing.T) (all []map[string]any) {
+func (s *site) acts(t *testing.T) []map[string]any {
+	t.Helper()
+	return s.actsOf(t, "tools_record")
+}
+
+// actsOf returns the details of events with actions in the audit log.
+func (s *site) actsOf(t *testing.T, actions ...string) (all []map[string]any) {
 	t.Helper()
 	rows, err := s.environment.OpenDatabase(t).QueryContext(t.Context(), "SELECT details FROM audit_events WHERE type = 'REGISTRY_CHANGE'")
 	must.Succeed(t, err)
@@ -125,7 +132,7 @@ func (s *site) acts(t *testing.T) (all []map[string]any) {
 		must.Succeed(t, rows.Scan(&text))
 		var details map[string]any
 		must.Succeed(t, json.Unmarshal([]byte(text), &details))
-		if details["action"] == "tools_record" {
+		if action, _ := details["action"].(string); slices.Contains(actions, action) {
 			all = append(all, details)
 		}
 	}

@@ -127,6 +127,8 @@ func readForm(v *site.Visit, fields []kinds.Field) (values audit.Details, err er
 			values[f.Name], err = readForm(v, f.Inner)
 		case f.Control == kinds.ControlGrants:
 			values[f.Name], err = company.ReadGroupGrants(formLines(v, f.Name))
+		case f.Shape == kinds.TextMap:
+			values[f.Name] = readMap(formLines(v, f.Name))
 		case f.Shape == kinds.Texts:
 			values[f.Name] = audit.Texts(readList(v, f))
 		case f.Shape == kinds.Flag:
@@ -147,6 +149,19 @@ func readForm(v *site.Visit, fields []kinds.Field) (values audit.Details, err er
 		}
 	}
 	return values, err
+}
+
+// readMap returns the texts of lines, each after its name and a colon; nil without any.
+func readMap(lines []string) audit.Value {
+	texts := audit.Details{}
+	for _, line := range lines {
+		name, text, _ := strings.Cut(line, ":")
+		texts[strings.TrimSpace(name)] = audit.Text(strings.TrimSpace(text))
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	return texts
 }
 
 func isDay(text string) bool {

@@ -39,6 +39,7 @@ var sections = []section{
 		Link{Text: "Access rules", Path: "access"}, Link{Text: "Clients", Path: "clients"}, Link{Text: "Resources", Path: "resources"},
 		Link{Text: "Registry"}, Link{Text: "Policies", Path: "policies"}, Link{Text: "Views", Path: "views"},
 		Link{Text: "Mirrors", Path: "mirrors"}, Link{Text: "Webhooks", Path: "webhooks"},
+		Link{Text: "Tool sources", Path: "tool-sources"},
 		Link{Text: "Review rules", Path: "review-rules"}, Link{Text: "Applied state", Path: "state"},
 		Link{Text: "Activity"}, Link{Text: "Limits", Path: "limits"}, Link{Text: "Risk", Path: "risk"},
 		Link{Text: "Audit log", Path: "log"},
