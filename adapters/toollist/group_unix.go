@@ -12,5 +12,5 @@ func setOwnGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid
 
 // signalGroup sends a signal to the group. It fails if no process of it is left.
 func signalGroup(cmd *exec.Cmd, s syscall.Signal) error {
-	return syscall.Kill(-cmd.Process.Pid, s) //nolint:wrapcheck // nobody reads it
+	return syscall.Kill(-cmd.Process.Pid, s) //nolint:wrapcheck // it is not read
 }

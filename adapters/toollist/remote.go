@@ -29,7 +29,7 @@ type Remote struct {
 }
 
 // ReadRemote reads the list of a remote: by streamable HTTP, then with server-sent events if that cannot connect. It
-// returns fault.Invalid for an address that is none, or that would get headers without TLS, and fault.Unavailable, with
+// returns fault.Invalid for what is no address, or that would get headers without TLS, and fault.Unavailable, with
 // a sentence that names the remote, for a server whose list cannot be read.
 func ReadRemote(ctx context.Context, r Remote) (tools.List, error) {
 	address, err := url.Parse(r.URL)

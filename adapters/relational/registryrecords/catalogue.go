@@ -112,14 +112,6 @@ func (s catalogueStore) ofNames(and string, names []string) string {
 	return and + " AND v.name IN (?" + strings.Repeat(", ?", len(names)-1) + ")"
 }
 
-func anyOf[T any](list []T) []any {
-	all := make([]any, len(list))
-	for i := range list {
-		all[i] = list[i]
-	}
-	return all
-}
-
 // catalogueRow is the row of a server.
 type catalogueRow struct {
 	registry.Release
@@ -134,47 +126,6 @@ func newCatalogueRow(r registry.Record, d tools.Digest) catalogueRow {
 	return catalogueRow{
 		r.Release, s, strings.ToLower(s.Title), strings.ToLower(r.Name.String()+"\n"+s.Title+"\n"+s.Description) + d.Words,
 	}
-}
-
-// indexTools stores the names of the tools of servers, and returns what else their lists add to the rows.
-func (s catalogueStore) indexTools(ctx context.Context, tx bun.IDB, names []string) (map[string]tools.Digest, error) {
-	digests := map[string]tools.Digest{}
-	lists := database.Query{
-		Text: `SELECT l.name, l.state, CASE WHEN l.approved THEN l.content ELSE '' END FROM tool_lists AS l
-			JOIN versions AS v ON v.name = l.name AND v.version = l.version WHERE v.is_latest` + s.ofNames("", names),
-		Args: anyOf(names),
-	}
-	_, err := database.CollectAll(ctx, s.db, lists, func(row *sql.Rows) (none struct{}, err error) {
-		var name string
-		var state tools.State
-		var content []byte
-		if err := row.Scan(&name, &state, &content); err != nil {
-			return none, err
-		}
-		d := digests[name]
-		err = d.Add(state, content)
-		digests[name] = d
-		return none, checkRow(err)
-	})
-	if err != nil {
-		return nil, err
-	}
-	of := "(?" + strings.Repeat(", ?", len(names)-1) + ")"
-	if _, err := s.db.ExecStatement(ctx, tx, "DELETE FROM tool_names WHERE server IN "+of, anyOf(names)...); err != nil {
-		return nil, err
-	}
-	for name, d := range digests {
-		for part := range slices.Chunk(d.Names, wordsAtOnce) {
-			args := make([]any, 0, 2*len(part))
-			for _, tool := range part {
-				args = append(args, tool, name)
-			}
-			if _, err := s.db.ExecStatement(ctx, tx, "INSERT INTO tool_names (tool, server) "+rowsOf(len(part), 2), args...); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return digests, nil
 }
 
 func (r *catalogueRow) columns() []any {

@@ -339,3 +339,11 @@ func updateManyStates(releases []registry.Release) []statement {
 	}
 	return all
 }
+
+func anyOf[T any](list []T) []any {
+	all := make([]any, len(list))
+	for i := range list {
+		all[i] = list[i]
+	}
+	return all
+}

@@ -14,7 +14,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/tools"
-	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 // toolListStore stores tool lists. It implements registrystore.ToolLists.
@@ -52,37 +51,6 @@ func (s *toolListStore) Servers(ctx context.Context) ([]registry.Name, error) {
 func (s *toolListStore) OfReview(ctx context.Context, id registry.ReviewID) ([]tools.Stored, error) {
 	return s.read(ctx, `review, (SELECT r.name FROM reviews AS r WHERE r.id = review), (SELECT r.version FROM reviews AS r WHERE r.id = review),
 		'pending' FROM review_tool_lists WHERE review = ? ORDER BY part, source`, string(id))
-}
-
-// wordsAtOnce is how many words one statement has.
-const wordsAtOnce = 500
-
-func (s *toolListStore) Named(ctx context.Context, other registry.Name, words []string) (tools.Listed, error) {
-	found := tools.Listed{Servers: map[string]bool{}, Tools: map[string]string{}}
-	for part := range slices.Chunk(words[:min(len(words), registrystore.MaxWords)], wordsAtOnce) {
-		in := " IN (?" + strings.Repeat(", ?", len(part)-1) + ")"
-		q := database.Query{
-			Text: "SELECT name, '' FROM catalogue WHERE living AND name <> ? AND name" + in +
-				" UNION ALL SELECT min(server), tool FROM tool_names WHERE server <> ? AND tool" + in + " GROUP BY tool",
-			Args: slices.Concat([]any{other.String()}, anyOf(part), []any{other.String()}, anyOf(part)),
-		}
-		_, err := database.CollectAll(ctx, s.db, q, func(row *sql.Rows) (none struct{}, err error) {
-			var server, tool string
-			if err = row.Scan(&server, &tool); err != nil {
-				return none, err
-			}
-			if tool == "" {
-				found.Servers[server] = true
-			} else {
-				found.Tools[tool] = server
-			}
-			return none, nil
-		})
-		if err != nil {
-			return tools.Listed{}, err
-		}
-	}
-	return found, nil
 }
 
 // read returns the lists that a query selects, which begins with the columns that tables name in their own way.

@@ -203,7 +203,7 @@ func newReviewResponse(s *review.Shown) reviewResponse {
 		ID: string(s.ID), ServerName: s.Name.String(), Version: s.Version.String(), State: string(s.State),
 		Kind:     string(s.Kind),
 		Document: s.Document, Replaces: s.Replaces, Diff: make([]difference, len(s.Diff)),
-		Checks:      make([]check, len(s.Checks)), ToolLists: make([]toolList, len(s.Lists)),
+		Checks: make([]check, len(s.Checks)), ToolLists: make([]toolList, len(s.Lists)),
 		SubmittedBy: s.Submitter.Key, SubmittedAt: jsonstring.FormatTime(s.SubmittedAt),
 		Policy:    jsonstring.TextOrNull(string(s.Submitter.Policy)),
 		DecidedBy: jsonstring.TextOrNull(s.DecidedBy), DecidedAt: jsonstring.TimeOrNull(s.DecidedAt), Comment: jsonstring.TextOrNull(s.Comment),

@@ -97,7 +97,7 @@ func (r *Receiver) Receive(ctx context.Context, s change.Server, sent Sent) (Rec
 	received.Approved = tools.Find(after, list.Part, list.Source, true)
 	received.Store = func(ctx context.Context) error { return r.store(ctx, list, received.Change) }
 	received.Announce = func(ctx context.Context) error {
-		if of.review != "" { // nobody but reviewers reads it
+		if of.review != "" { // only reviewers read it
 			return nil
 		}
 		return r.ports.Events.RecordTools(ctx, sent.Name)

@@ -128,8 +128,8 @@ type Approver struct {
 func (a Approver) Approve(
 	ctx context.Context, r review.Review, doc registry.Document, now time.Time,
 ) (review.Review, error) {
-	if tools.CheckRequired(a.Config.ToolsRequired, doc.Bytes(), nil) != nil {
-		return r, nil
+	if needed := tools.CheckRequired(a.Config.ToolsRequired, doc.Bytes(), nil); needed != nil {
+		return r, nil //nolint:nilerr // it waits
 	}
 	rules, err := a.Rules.All(ctx)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 // Decide returns what becomes of the list of a part and source that waits, by a decision about the one
 // with the given marks (contract W-4, W-5). It returns fault.Conflict, with what differs now, if another
-// list waits, or none.
+// list waits, or no list does.
 func Decide(stored []Stored, decided Stored, approve bool) (Change, error) {
 	waiting := Find(stored, decided.Part, decided.Source, false)
 	switch {
@@ -88,11 +88,11 @@ const (
 
 // ParseRequired returns what a text requires. It returns fault.Invalid for any other text.
 func ParseRequired(s string) (Required, error) {
-	return fault.OneOf("TOOLS_REQUIRED", s, RequireNone, RequireRemotes, RequireAll)
+	return fault.OneOf("required", s, RequireNone, RequireRemotes, RequireAll)
 }
 
 // CheckRequired returns fault.Conflict, with what is missing, unless a document has a list of each part
-// that is required. A list that was rejected is none.
+// that is required. A rejected list does not count.
 func CheckRequired(required Required, document []byte, stored []Stored) error {
 	var missing []string
 	for _, p := range PartsOf(document) {

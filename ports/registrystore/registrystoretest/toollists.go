@@ -39,7 +39,7 @@ func RunToolLists(t *testing.T, open func(t *testing.T) ToolListStores) {
 		"only a list that is not approved is withdrawn":          withdrawsLists,
 		"a failed transaction stores no list":                    rollsListsBack,
 		"lists go with their version":                            removesListsWithVersion,
-		"lists that wait with a review go with its decision":      keepsListsOfReview,
+		"lists that wait with a review go with its decision":     keepsListsOfReview,
 		"a list that waits has one review":                       reviewsLists,
 		"names of other servers and of their tools are found":    findsNames,
 		"one of many writers at once is the last":                putsListsInParallel,

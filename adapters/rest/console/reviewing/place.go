@@ -36,19 +36,28 @@ func (p *Pages) addPlace(v *site.Visit, who authority.Caller, view *reviewView) 
 		return err
 	}
 	if view.Past.ID != "" {
-		if view.PastDecider, err = v.NameOf(view.Past.DecidedBy); err != nil {
+		if err := p.addPast(v, view); err != nil {
 			return err
-		}
-		if view.Shown.Kind != review.Tools {
-			if view.Since, err = review.Summarize(view.Past.Document, view.Shown.Document); err != nil {
-				return err
-			}
-			view.Since = view.Since[:min(len(view.Since), maxPoints)]
 		}
 	}
 	if !view.Open || view.Own {
 		return nil
 	}
+	return p.addNeighbours(v, who, view)
+}
+
+// addPast adds who has rejected the version before, and what differs since.
+func (p *Pages) addPast(v *site.Visit, view *reviewView) (err error) {
+	if view.PastDecider, err = v.NameOf(view.Past.DecidedBy); err != nil || view.Shown.Kind == review.Tools {
+		return err
+	}
+	view.Since, err = review.Summarize(view.Past.Document, view.Shown.Document)
+	view.Since = view.Since[:min(len(view.Since), maxPoints)]
+	return err
+}
+
+// addNeighbours adds the reviews before and after one, of those that wait for a person.
+func (p *Pages) addNeighbours(v *site.Visit, who authority.Caller, view *reviewView) error {
 	waiting, err := p.waiting(v, who)
 	if err != nil {
 		return err

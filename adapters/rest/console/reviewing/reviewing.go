@@ -3,6 +3,7 @@
 package reviewing
 
 import (
+	"context"
 	"embed"
 	"net/url"
 
@@ -108,35 +109,37 @@ func (p *Pages) request(v *site.Visit) (authority.Caller, registry.ReviewID, err
 	return who, registry.ReviewID(id), err
 }
 
+// follow leads to the next review after a decision, or back to the decided one.
+func (p *Pages) follow(v *site.Visit, who authority.Caller, decided registry.ReviewID, decision string) error {
+	next, err := p.next(v, who)
+	if err != nil {
+		return err
+	}
+	if next == "" {
+		next = decided
+	}
+	return v.Redirect(Path + "/" + url.PathEscape(string(next)) + "?" + url.Values{"done": {decision}, "of": {string(decided)}}.Encode())
+}
+
 // decide approves or rejects a document.
 func (p *Pages) decide(v *site.Visit) error {
 	who, id, err := p.request(v)
 	if err != nil {
 		return err
 	}
-	comment := v.Form.Get("comment")
 	decision := v.Form.Get("decision")
-	var decided review.Shown
-	switch decision {
-	case "approve":
-		decided, err = p.ports.Reviews.Approve(v.UserContext(), who, id, comment)
-	case "reject":
-		decided, err = p.ports.Reviews.Reject(v.UserContext(), who, id, comment)
-	default:
-		err = fault.New(fault.Invalid, "choose whether to approve or to reject")
+	do, known := map[string]func(context.Context, authority.Caller, registry.ReviewID, string) (review.Shown, error){
+		"approve": p.ports.Reviews.Approve, "reject": p.ports.Reviews.Reject,
+	}[decision]
+	if !known {
+		return fault.New(fault.Invalid, "choose whether to approve or to reject")
 	}
+	decided, err := do(v.UserContext(), who, id, v.Form.Get("comment"))
 	if err != nil {
 		return err
 	}
 	if decided.Kind == review.Tools {
 		decision += "-tools"
 	}
-	next, err := p.next(v, who)
-	if err != nil {
-		return err
-	}
-	if next == "" {
-		return v.Redirect(Path + "/" + url.PathEscape(string(id)) + "?done=" + decision)
-	}
-	return v.Redirect(Path + "/" + url.PathEscape(string(next)) + "?" + url.Values{"done": {decision}, "of": {string(id)}}.Encode())
+	return p.follow(v, who, id, decision)
 }
