@@ -69,6 +69,7 @@ type Wanted struct {
 	Namespace string
 	Package   string // type of a package
 	Transport string
+	Tools     string // what is known of its tools: a value of registry.FacetTools
 	Remote    string // true or false
 	Origin    string // a mirror, or registry.OwnOrigin
 	View      string
@@ -258,7 +259,7 @@ func (w Wanted) parse() (s registrystore.Search, page int, err error) {
 	}
 	for _, filter := range []struct{ kind, value string }{
 		{registry.FacetStatus, w.Status}, {registry.FacetNamespace, w.Namespace}, {registry.FacetPackage, w.Package},
-		{registry.FacetTransport, w.Transport}, {registry.FacetRemote, w.Remote}, {registry.FacetOrigin, w.Origin},
+		{registry.FacetTransport, w.Transport}, {registry.FacetTools, w.Tools}, {registry.FacetRemote, w.Remote}, {registry.FacetOrigin, w.Origin},
 	} {
 		switch {
 		case !registry.IsText(filter.value):

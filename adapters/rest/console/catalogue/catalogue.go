@@ -105,6 +105,7 @@ type Card struct {
 	Approved                       string // by whom and when, in words; empty if that is not known
 	Status                         Status
 	Kinds                          []string
+	Changed                        bool // its tools changed after the approval
 	Release                        registry.Release
 }
 
@@ -153,7 +154,7 @@ func (p *Pages) find(v *site.Visit, w browsing.Wanted) (browsing.Found, site.Pro
 func wantedBy(v *site.Visit) browsing.Wanted {
 	return browsing.Wanted{
 		Text: strings.TrimSpace(cmp.Or(v.Text("q"), v.Text("Q"))), Status: v.Text("status"), Namespace: strings.TrimSpace(v.Text("namespace")),
-		Package: v.Text("package"), Transport: v.Text("transport"), Remote: v.Text("remote"),
+		Package: v.Text("package"), Transport: v.Text("transport"), Tools: v.Text("tools"), Remote: v.Text("remote"),
 		Origin: strings.TrimSpace(v.Text("origin")), View: strings.TrimSpace(v.Text("view")), Sort: v.Text("sort"),
 		Page: v.Text("page"),
 	}
@@ -164,7 +165,7 @@ func filters(w browsing.Wanted) url.Values {
 	all := url.Values{}
 	for name, value := range map[string]string{
 		"q": w.Text, "status": w.Status, "package": w.Package, "remote": w.Remote, "namespace": w.Namespace,
-		"transport": w.Transport, "origin": w.Origin, "view": w.View, "sort": w.Sort,
+		"transport": w.Transport, "tools": w.Tools, "origin": w.Origin, "view": w.View, "sort": w.Sort,
 	} {
 		if value != "" {
 			all.Set(name, value)
@@ -260,6 +261,7 @@ func newCard(r registry.Release, s registry.Summary, hidden []registry.Quarantin
 	return Card{
 		Short: cmp.Or(s.Title, short), Hue: hueOf(r.Name), Path: ServerPath(r.Name), Name: r.Name.String(), Title: s.Title, Description: s.Description,
 		Version: r.Version.String(), Status: newStatus(r, hidden), Kinds: kinds, Release: r,
+		Changed: slices.Contains(s.Facets, registry.NewFacet(registry.FacetTools, "changed")),
 	}
 }
 

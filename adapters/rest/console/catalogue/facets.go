@@ -82,6 +82,9 @@ func (p *Pages) facets(v *site.Visit, w browsing.Wanted, counts map[registry.Fac
 		{"Package", registry.FacetPackage, packages, nil},
 		{"Namespace", registry.FacetNamespace, nil, nil},
 		{"Transport", registry.FacetTransport, transports, nil},
+		{"Tools", registry.FacetTools, nil, map[string]string{
+			"approved": "approved", "changed": "changed since", "destructive": "some may destroy", "read-only": "all only read",
+		}},
 		{"Origin", registry.FacetOrigin, nil, map[string]string{registry.OwnOrigin: "published here"}},
 		{"Status", registry.FacetStatus, []string{string(registry.StatusDeleted)}, nil},
 		{"View", "view", views, nil},
