@@ -72,7 +72,26 @@ func TestTools(t *testing.T) {
 			WantStatus(t, http.StatusOK)
 		s.until(t, "that version is deleted", newCall(s.ada, "forecast"), http.StatusForbidden)
 		checkSeen(t, s)
+		s.approveTools(t)
+		s.until(t, "a reviewer has approved the change", newCall(s.ada, "forecast"), http.StatusOK)
+		if got := s.filter(t, []string{weather}, forecastTool, otherTool); got != otherTool {
+			t.Errorf("the gateway passes on %s", got)
+		}
 	})
+}
+
+// approveTools approves the tool list that waits, as a reviewer who has not sent it.
+func (s *site) approveTools(t *testing.T) {
+	t.Helper()
+	rita := s.e.NewWriter(t, s.one, "reviewer@example.com", "review *")
+	var open struct{ Reviews []struct{ ID, Kind string } }
+	path := s.one.API + "/v0.1/x/dev.tollgate/reviews"
+	apiclient.Call(t, "GET", path, nil, rita.Bearer()...).Decode(t, &open)
+	for _, r := range open.Reviews {
+		if r.Kind == "tools" {
+			apiclient.Call(t, "POST", path+"/"+r.ID+"/approve", object{}, rita.Bearer()...).WantStatus(t, http.StatusOK)
+		}
+	}
 }
 
 // editor returns a person who may delete versions.
