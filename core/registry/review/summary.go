@@ -157,7 +157,8 @@ func readFacts(root jsonvalue.Object) []fact {
 		}
 	}
 	for _, r := range root.Objects("remotes") {
-		f.addTransport("remotes", withoutPath(r.Text("url")), r)
+		host := withoutPath(r.Text("url"))
+		f.addTransport("remotes", host, host, r)
 	}
 	own := versions(nil).with(root.Text("version"))
 	for _, p := range root.Objects("packages") {
@@ -175,14 +176,14 @@ func readFacts(root jsonvalue.Object) []fact {
 	return f.list
 }
 
-// addTransport adds a remote, or the transport of a package, which has a key.
-func (f *facts) addTransport(property, key string, t jsonvalue.Object) {
+// addTransport adds a remote, or the transport of a package, which has a key and a name.
+func (f *facts) addTransport(property, key, name string, t jsonvalue.Object) {
 	if len(t) == 0 {
 		return
 	}
-	f.add(fact{topic: TopicTransport, property: property, key: key, name: key, text: t.Text("type")})
+	f.add(fact{topic: TopicTransport, property: property, key: key, name: name, text: t.Text("type")})
 	if rest := without(t, "type", "headers"); len(rest) > 0 {
-		f.add(fact{topic: TopicAddress, property: property, key: key, name: key, text: t.Text("url"), detail: encode(rest)})
+		f.add(fact{topic: TopicAddress, property: property, key: key, name: name, text: t.Text("url"), detail: encode(rest)})
 	}
 	for _, h := range t.Objects("headers") {
 		f.addInput(TopicHeader, property, key, h)
@@ -217,7 +218,7 @@ func (f *facts) addPackage(p jsonvalue.Object, own versions) {
 	for _, v := range p.Objects("environmentVariables") {
 		f.addInput(TopicVariable, "packages", key, v)
 	}
-	f.addTransport("packages", key, p.Inner("transport"))
+	f.addTransport("packages", key, p.Text("registryType")+" "+p.Text("identifier"), p.Inner("transport"))
 }
 
 // addInput adds a header or an environment variable, and the secrets in it.
@@ -330,7 +331,7 @@ func pairFacts(removed, added []fact) (points []namedPoint) {
 			single[f.topic] = f
 			continue
 		}
-		points = append(points, namedPoint{Point{Topic: f.topic, Removed: true, Name: f.name, Before: f.text}, f.property})
+		points = append(points, namedPoint{Point{Topic: f.topic, Removed: true, Name: f.name, Before: f.shown()}, f.property})
 	}
 	for _, f := range fresh {
 		if o, paired := single[f.topic]; paired {
@@ -339,9 +340,17 @@ func pairFacts(removed, added []fact) (points []namedPoint) {
 			}
 			continue
 		}
-		points = append(points, namedPoint{Point{Topic: f.topic, Added: true, Name: f.name, After: f.text}, f.property})
+		points = append(points, namedPoint{Point{Topic: f.topic, Added: true, Name: f.name, After: f.shown()}, f.property})
 	}
 	return points
+}
+
+// shown returns the value of a fact beside its name; empty if the name says it.
+func (f fact) shown() string {
+	if f.text == f.name {
+		return ""
+	}
+	return f.text
 }
 
 // isOf reports whether a fact is the same for another package or remote, which has a point itself.

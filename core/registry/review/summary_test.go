@@ -30,7 +30,11 @@ func TestSummarize(t *testing.T) {
 	}{
 		"nothing":        {nil, nil},
 		"host":           {[]string{"a.example.com", "b.example.net"}, []string{"Changed host:https://a.example.com>https://b.example.net", "Changed address:https://a.example.com>https://b.example.net"}},
-		"second host":    {[]string{`"remotes":[`, `"remotes":[{"type":"sse","url":"https://b.example.net"},`}, []string{"New host https://b.example.net:", "New transport https://b.example.net:>sse", "New address https://b.example.net:>https://b.example.net"}},
+		"second host":    {[]string{`"remotes":[`, `"remotes":[{"type":"sse","url":"https://b.example.net"},`}, []string{"New host https://b.example.net:", "New transport https://b.example.net:>sse", "New address https://b.example.net:"}},
+		"transport of a package": {
+			[]string{`"identifier":"ghcr.io/example/a:1.0.0","transport":{"type":"stdio"}`, `"identifier":"ghcr.io/example/a:1.0.0","transport":{"type":"sse","url":"http://localhost:1/sse"}`},
+			[]string{"Changed transport oci ghcr.io/example/a:1.0.0:stdio>sse", "New address oci ghcr.io/example/a:1.0.0:>http://localhost:1/sse"},
+		},
 		"path":           {[]string{"/mcp", "/other"}, []string{"Changed address https://a.example.com:https://a.example.com/mcp>https://a.example.com/other"}},
 		"package":        {[]string{`"identifier":"a"`, `"identifier":"evil"`}, []string{"Changed package:npm a>npm evil"}},
 		"version":        {[]string{`"version":"1.0.0","runtimeHint"`, `"version":"1.0.1","runtimeHint"`}, []string{"Changed package npm a:1.0.0>1.0.1"}},
