@@ -28,9 +28,9 @@ func TestSummarize(t *testing.T) {
 		replace []string
 		want    []string
 	}{
-		"nothing":        {nil, nil},
-		"host":           {[]string{"a.example.com", "b.example.net"}, []string{"Changed host:https://a.example.com>https://b.example.net", "Changed address:https://a.example.com>https://b.example.net"}},
-		"second host":    {[]string{`"remotes":[`, `"remotes":[{"type":"sse","url":"https://b.example.net"},`}, []string{"New host https://b.example.net:", "New transport https://b.example.net:>sse", "New address https://b.example.net:"}},
+		"nothing":     {nil, nil},
+		"host":        {[]string{"a.example.com", "b.example.net"}, []string{"Changed host:https://a.example.com>https://b.example.net", "Changed address:https://a.example.com>https://b.example.net"}},
+		"second host": {[]string{`"remotes":[`, `"remotes":[{"type":"sse","url":"https://b.example.net"},`}, []string{"New host https://b.example.net:", "New transport https://b.example.net:>sse", "New address https://b.example.net:"}},
 		"transport of a package": {
 			[]string{`"identifier":"ghcr.io/example/a:1.0.0","transport":{"type":"stdio"}`, `"identifier":"ghcr.io/example/a:1.0.0","transport":{"type":"sse","url":"http://localhost:1/sse"}`},
 			[]string{"Changed transport oci ghcr.io/example/a:1.0.0:stdio>sse", "New address oci ghcr.io/example/a:1.0.0:>http://localhost:1/sse"},
