@@ -181,11 +181,11 @@ func endSearch(content []mcp.Content, found int, next string) []mcp.Content {
 
 // getForTool implements get_server.
 func (a *API) getForTool(call *mcpCall, in serverArguments) ([]mcp.Content, error) {
-	approved, err := a.approvedTools(call, in) // first: a document is large
+	record, stale, err := a.recordFor(call, in)
 	if err != nil {
 		return nil, err
 	}
-	record, stale, err := a.recordFor(call, in)
+	approved, err := a.approvedTools(call, &record)
 	if err != nil {
 		return nil, err
 	}
@@ -196,18 +196,30 @@ func (a *API) getForTool(call *mcpCall, in serverArguments) ([]mcp.Content, erro
 	return content, nil
 }
 
-// approvedTools returns the approved tools of a version, a line each; empty without them.
-func (a *API) approvedTools(call *mcpCall, in serverArguments) (string, error) {
-	found, err := a.readFor(call, read{kind: readTools, name: in.Name, version: in.version()})
+// approvedTools returns the approved tools of a version that was read, a line each; empty without them, and while the
+// database is away.
+func (a *API) approvedTools(call *mcpCall, of *recordBody) (string, error) {
+	var named outline
+	if err := json.Unmarshal(of.Server, &named); err != nil {
+		return "", fmt.Errorf("read the document: %w", err)
+	}
+	name, err := registry.ParseName(named.Name)
 	if err != nil {
 		return "", err
 	}
-	body, err := decodeBody[toolsBody](found)
+	version, err := registry.ParseVersion(named.Version)
+	if err != nil {
+		return "", err
+	}
+	lists, err := a.reads.Tools.Of(call.ctx, registry.Record{Release: registry.Release{Name: name, Version: version}, Document: of.Server})
+	if fault.Is(err, fault.Unavailable) {
+		return "", nil
+	}
 	var lines []string
-	for _, l := range body.Lists {
-		for _, t := range l.Tools {
-			line := strings.TrimSuffix(clean(t.Name)+": "+clean(t.Description), ": ")
-			if l.State == string(tools.Approved) && !slices.Contains(lines, line) {
+	for _, l := range lists {
+		for _, t := range l.List.Tools {
+			line := strings.TrimSuffix(clean(t.Name)+": "+clean(t.Description()), ": ")
+			if l.State == tools.Approved && !slices.Contains(lines, line) {
 				lines = append(lines, line)
 			}
 		}
@@ -316,12 +328,6 @@ type (
 	recordBody struct {
 		Server json.RawMessage `json:"server"`
 		Meta   recordMeta      `json:"_meta"`
-	}
-	toolsBody struct {
-		Lists []struct {
-			State string    `json:"state"`
-			Tools []outline `json:"tools"`
-		} `json:"lists"`
 	}
 	outline struct {
 		Name        string `json:"name"`

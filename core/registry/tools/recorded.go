@@ -177,6 +177,9 @@ func Show(document []byte, stored []Stored) []Shown {
 
 // AddProblems returns lists of a version with the problems of its remotes, each after the lists of the remote.
 func AddProblems(document []byte, lists []Shown, watches []Watch) (all []Shown) {
+	if !slices.ContainsFunc(watches, func(w Watch) bool { return w.Problem != "" }) { // most versions; a document may be large
+		return lists
+	}
 	for _, p := range PartsOf(document) {
 		for len(lists) > 0 && lists[0].Place == p.Place {
 			all, lists = append(all, lists[0]), lists[1:]
