@@ -49,6 +49,8 @@ var exampleCommands = map[string]string{
 	"tollgate mirror sync":        mirrored,
 	"tollgate resource remove":    declared,
 	"tollgate resource show":      declared,
+	"tollgate tool-source remove": sourced,
+	"tollgate tool-source show":   sourced,
 	"tollgate view remove":        "tollgate view add data",
 	"tollgate view token add":     partners,
 	"tollgate view token list":    partners,
@@ -95,6 +97,7 @@ const (
 	mirrored = "tollgate mirror add public https://registry.example"
 
 	registered = "tollgate client set ide --name IDE --redirect-uri http://127.0.0.1/callback"
+	sourced    = "tollgate tool-source set weather --server com.example/weather --remote https://weather.example.com/mcp --header Authorization"
 	declared   = "tollgate resource set weather --url https://weather.example.com/mcp --server com.example/weather"
 )
 
@@ -291,7 +294,7 @@ func (e *exampleData) runExample(t *testing.T, name, line string) {
 	}
 	x.environ = append(append([]string{}, e.Environ...),
 		"DATA_DIR="+filepath.Join(x.dir, "data"), "PATH="+fixture.BinDir+":"+os.Getenv("PATH"),
-		"PASSWORD="+fixture.Password, "LOG_LEVEL=info",
+		"PASSWORD="+fixture.Password, "LOG_LEVEL=info", "AUTHORIZATION=Bearer secret",
 		"OTP_LOG_FILE="+filepath.Join(x.dir, "otp.jsonl"),
 		"TOLLGATE_CREDENTIALS="+filepath.Join(x.dir, "credentials.json"))
 	if strings.HasPrefix(name, "tollgate client ") || strings.HasPrefix(name, "tollgate resource ") {

@@ -124,6 +124,11 @@ func (s *canarySite) makeObjects(t *testing.T) {
 		"name": "Canary", "redirectUris": []string{"https://canary.example/callback"}, "method": "client_secret_basic",
 	}), "clientSecret"))
 	made("PUT", "/resources/canary", object{"url": "https://canary.example/mcp", "servers": []string{"com.example/canary"}})
+	s.keep(t, "header of a tool source", "canary-0123456789-of-the-tool-source")
+	made("PUT", "/tool-sources/canary", object{
+		"server": "com.example/canary", "remote": "https://canary.example/mcp",
+		"headers": object{"Authorization": s.secrets["header of a tool source"]},
+	})
 	made("POST", "/review-rules", object{"pattern": "com.example/*", "when": "any"})
 	s.keep(t, "ID token", "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJodHRwczovL2lkLmV4YW1wbGUifQ.Y2FuYXJ5LW9mLWFuLUlELXRva2Vu")
 	_, operator := fixture.ReadSession(t, s.Service, s.operator)
