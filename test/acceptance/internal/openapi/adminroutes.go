@@ -59,7 +59,7 @@ func adminBodies() map[string]any {
 		"adminPutView":        object{},
 		"adminPutClient":      object{"name": "none", "redirectUris": []string{"http://127.0.0.1/callback"}},
 		"adminPutResource":    object{"url": "https://tools.example.com/mcp", "servers": []string{pattern}},
-		"adminPutToolSource": object{"server": pattern, "remote": "https://tools.example.com/mcp", "headers": object{"X-Api-Key": "k"}},
+		"adminPutToolSource":  object{"server": pattern, "remote": "https://tools.example.com/mcp", "headers": object{"X-Api-Key": "k"}},
 		"adminAddViewToken":   object{"name": "t"},
 		"adminPutMirror":      object{"url": "https://registry.invalid"},
 		"adminAddWebhook":     object{"url": "https://example.com/hook", "events": []string{"status"}},
