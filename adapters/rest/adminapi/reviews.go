@@ -32,7 +32,7 @@ func (a *API) mountReviews(r fiber.Router) {
 	r.Get(rulesPath, a.read(read, a.listRules))
 	r.Post(rulesPath, a.write(of("review_rule_add", "reviewRule"), write, a.addRule))
 	r.Delete(rulesPath+"/:id", a.write(of("review_rule_remove", "reviewRule"), write, a.removeRule))
-	r.Post(root+"/reviews/approve", a.write(of("approve", "review"), decide, a.decide(a.use.Reviews.Approve, "approved")))
+	r.Post(root+"/reviews/approve", a.write(of("approve", "review"), decide, a.decide(a.use.Reviews.ApproveOfMany, "approved")))
 	r.Post(root+"/reviews/reject", a.write(of("reject", "review"), decide, a.decide(a.use.Reviews.Reject, "rejected")))
 }
 

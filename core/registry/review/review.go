@@ -128,7 +128,8 @@ func (r Review) Supersede(now time.Time) (Review, error) { return r.transition(s
 // Decision is what a person decides about a review.
 type Decision struct {
 	Approve bool
-	Unread  bool   // it is one of many: it approves no tools
+	Many    bool   // it is one of many: it approves no tools
+	Unread  bool   // it approves only what is harmless
 	By      string // user id or Operator
 	Comment string // ParseComment
 	At      time.Time

@@ -165,7 +165,15 @@ func (s *Service) Approve(
 func (s *Service) ApproveUnread(
 	ctx context.Context, who authority.Caller, id registry.ReviewID, comment string,
 ) (review.Shown, error) {
-	return s.decide(ctx, who, id, review.Decision{Approve: true, Unread: true, Comment: comment})
+	return s.decide(ctx, who, id, review.Decision{Approve: true, Many: true, Unread: true, Comment: comment})
+}
+
+// ApproveOfMany approves a pending review as one of many, as Approve does, but for one with tools: of that it returns
+// fault.Conflict (contract W-4).
+func (s *Service) ApproveOfMany(
+	ctx context.Context, who authority.Caller, id registry.ReviewID, comment string,
+) (review.Shown, error) {
+	return s.decide(ctx, who, id, review.Decision{Approve: true, Many: true, Comment: comment})
 }
 
 // Reject rejects a pending review and notifies its submitter. Errors as of Approve; a comment is

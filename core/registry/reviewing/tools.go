@@ -38,7 +38,7 @@ func listOf(r *review.Review) (tools.Stored, error) {
 func (s *Service) decideTools(
 	ctx context.Context, l change.Server, r review.Review, d review.Decision,
 ) (func(ctx context.Context) error, error) {
-	if d.Unread {
+	if d.Many {
 		return nil, errUnread()
 	}
 	release := registry.FindIn(l.Releases, func(x *registry.Release) bool { return x.Version == r.Version })
@@ -120,7 +120,7 @@ func (s *Service) checkLists(ctx context.Context, r review.Review, d review.Deci
 	if slices.ContainsFunc(waiting, func(l tools.Stored) bool { return l.IsOwn(registry.Holder(d.By)) }) {
 		return nil, fault.New(fault.Forbidden, "you cannot approve a version with a tool list that you sent yourself, or through a policy that you created")
 	}
-	if d.Unread && len(waiting) > 0 {
+	if d.Many && len(waiting) > 0 {
 		return nil, errUnread()
 	}
 	stored := waiting
