@@ -153,34 +153,26 @@ func (s *Service) Get(ctx context.Context, who authority.Caller, id registry.Rev
 // not pending any more, fault.Forbidden for what the caller has submitted, fault.Conflict when the
 // document cannot be served any more, for example because another server has one of its remote
 // URLs.
-func (s *Service) Approve(
-	ctx context.Context, who authority.Caller, id registry.ReviewID, comment string,
-) (review.Shown, error) {
+func (s *Service) Approve(ctx context.Context, who authority.Caller, id registry.ReviewID, comment string) (review.Shown, error) {
 	return s.decide(ctx, who, id, review.Decision{Approve: true, Comment: comment})
 }
 
 // ApproveUnread approves a pending review as one of many, as Approve does. It returns fault.Conflict for one with
 // tools (contract W-4), and for a document that changes more than texts and versions of packages: these are approved
 // by those alone who have read them.
-func (s *Service) ApproveUnread(
-	ctx context.Context, who authority.Caller, id registry.ReviewID, comment string,
-) (review.Shown, error) {
+func (s *Service) ApproveUnread(ctx context.Context, who authority.Caller, id registry.ReviewID, comment string) (review.Shown, error) {
 	return s.decide(ctx, who, id, review.Decision{Approve: true, Many: true, Unread: true, Comment: comment})
 }
 
 // ApproveOfMany approves a pending review as one of many, as Approve does, but for one with tools: of that it returns
 // fault.Conflict (contract W-4).
-func (s *Service) ApproveOfMany(
-	ctx context.Context, who authority.Caller, id registry.ReviewID, comment string,
-) (review.Shown, error) {
+func (s *Service) ApproveOfMany(ctx context.Context, who authority.Caller, id registry.ReviewID, comment string) (review.Shown, error) {
 	return s.decide(ctx, who, id, review.Decision{Approve: true, Many: true, Comment: comment})
 }
 
 // Reject rejects a pending review and notifies its submitter. Errors as of Approve; a comment is
 // required.
-func (s *Service) Reject(
-	ctx context.Context, who authority.Caller, id registry.ReviewID, comment string,
-) (review.Shown, error) {
+func (s *Service) Reject(ctx context.Context, who authority.Caller, id registry.ReviewID, comment string) (review.Shown, error) {
 	return s.decide(ctx, who, id, review.Decision{Comment: comment})
 }
 
