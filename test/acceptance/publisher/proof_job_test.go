@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
@@ -106,9 +108,33 @@ func TestProofByGitHub(t *testing.T) {
 		if !strings.Contains(out, "com.example/tools  1.0.0") {
 			t.Errorf("publish --oidc: %s", out)
 		}
+		checkToolsOfJob(t, p, u)
 		checkTakenName(t, p, j, c, login)
 		checkTokens(t, p, j)
 	})
+}
+
+// checkToolsOfJob checks that a job records the tools of a remote of what it has published, by its ID token, and
+// compares them later.
+func checkToolsOfJob(t *testing.T, p *proofSite, u *fixture.Publisher) {
+	t.Helper()
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server {
+		server := mcp.NewServer(&mcp.Implementation{Name: "tools", Version: "1"}, nil)
+		server.AddTool(&mcp.Tool{Name: "forecast", InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
+		return server
+	}, &mcp.StreamableHTTPOptions{Stateless: true})
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	d := fixture.NewServerDocument("com.example/tools", "1.1.0")
+	d["remotes"] = []any{map[string]any{"type": "streamable-http", "url": server.URL}}
+	u.Run(t, 0, "", "publish", "--oidc", "--url", p.API, documentFile(t, d))
+	record := []string{"tools", "record", "com.example/tools@1.1.0", "--remote", server.URL, "--server", p.API}
+	u.Run(t, 2, "", append(record, "--diff")...)
+	out, _ := u.Run(t, 0, "", append(record, "--oidc")...)
+	if !strings.Contains(out, "approved") {
+		t.Errorf("tools record --oidc: %s", out)
+	}
+	u.Run(t, 0, "", append(record, "--diff")...)
 }
 
 // checkTakenName checks that a repository or an owner that has taken the name of another cannot
