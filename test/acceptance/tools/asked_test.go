@@ -260,3 +260,33 @@ func TestHeaders(t *testing.T) {
 		}
 	})
 }
+
+// TestConditionsOfSources checks that a tool source changes only if it is as its operator has read it, and that one
+// from a file changes with the file alone.
+func TestConditionsOfSources(t *testing.T) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := openSite(t, e, byHand...)
+		olga := e.NewWriter(t, s.Service, "olga@example.com", "operate *")
+		call := func(method, path string, body any, status int, header ...string) {
+			t.Helper()
+			s.call(t, method, "/admin/v1"+path, body, append(olga.Bearer(), header...)...).WantStatus(t, status)
+		}
+		source := func(name string) map[string]any {
+			return map[string]any{
+				"name": name, "server": server, "remote": "https://" + name + ".example.com/mcp", "headers": map[string]any{"X-Api-Key": "secret"},
+			}
+		}
+		call("POST", "/apply?owner=platform", map[string]any{
+			"apiVersion": "tollgate.dev/v1", "kind": "State", "toolSources": []any{source("filed")},
+		}, http.StatusOK)
+		body := source("agent")
+		delete(body, "name")
+		call("PUT", "/tool-sources/agent", body, http.StatusCreated, "If-None-Match", "*")
+		call("PUT", "/tool-sources/agent", body, http.StatusPreconditionFailed, "If-Match", `"0"`)
+		call("DELETE", "/tool-sources/agent", nil, http.StatusPreconditionFailed, "If-Match", `"0"`)
+		call("PUT", "/tool-sources/filed", body, http.StatusConflict)
+		call("DELETE", "/tool-sources/filed", nil, http.StatusConflict)
+		call("DELETE", "/tool-sources/agent", nil, http.StatusNoContent)
+		call("DELETE", "/tool-sources/agent", nil, http.StatusNotFound)
+	})
+}
