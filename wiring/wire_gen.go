@@ -497,9 +497,11 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	reviewed := newReviewed(publishingConfig)
 	toolLists := registryrecordsStores.ToolLists
 	reviews := registryrecordsStores.Reviews
+	reviewBacklog := registryrecordsStores.Backlog
 	receivingPorts := receiving.Ports{
 		Lists:   toolLists,
 		Reviews: reviews,
+		Backlog: reviewBacklog,
 		Reader:  serverReader,
 		Events:  recorder,
 		Entropy: entropy,
@@ -530,7 +532,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	rechecker := delegating.NewRechecker(recheckConfig, recheckPorts)
 	reviewingConfig := s.Reviewing
-	reviewBacklog := registryrecordsStores.Backlog
 	reviewRules := registryrecordsStores.ReviewRules
 	mirrors := registryrecordsStores.Mirrors
 	mirroredVersions := registryrecordsStores.Mirrored
@@ -2098,6 +2099,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	receivingPorts := receiving.Ports{
 		Lists:   toolLists,
 		Reviews: reviews,
+		Backlog: reviewBacklog,
 		Reader:  serverReader,
 		Events:  recorder,
 		Entropy: entropy,

@@ -27,9 +27,6 @@ type Reviews interface {
 	Get(ctx context.Context, id registry.ReviewID) (review.Review, error)
 	// PendingOf returns the pending review of the document of a version, or fault.NotFound.
 	PendingOf(ctx context.Context, name registry.Name, version registry.Version) (review.Review, error)
-	// PendingTools returns the pending review of the tool list of a part and source of a version, or
-	// fault.NotFound. It reads no other field of l.
-	PendingTools(ctx context.Context, l tools.Stored) (review.Review, error)
 	// List returns a page of the reviews that a query selects, the oldest submission first, and of
 	// equal times by ID; in the other direction with q.Newest.
 	List(ctx context.Context, q ReviewQuery) (ReviewPage, error)
@@ -49,6 +46,9 @@ const MaxCompared = 20
 type ReviewBacklog interface {
 	// Count returns how many reviews a query selects by its filters, in each state.
 	Count(ctx context.Context, q ReviewQuery) (map[review.State]int, error)
+	// PendingTools returns the pending review of the tool list of a part and source of a version, or
+	// fault.NotFound. It reads no other field of l.
+	PendingTools(ctx context.Context, l tools.Stored) (review.Review, error)
 	// CountPending returns how many reviews are pending.
 	CountPending(ctx context.Context) (int, error)
 	// DecidedByOperator returns the reviews that operators decided after one time and not after

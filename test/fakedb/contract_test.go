@@ -105,7 +105,7 @@ func TestToolLists(t *testing.T) {
 	registrystoretest.RunToolLists(t, func(*testing.T) registrystoretest.ToolListStores {
 		db := fakedb.New()
 		return registrystoretest.ToolListStores{
-			Reviews: fakedb.NewReviews(db), Lists: fakedb.NewToolLists(db), Writer: fakedb.NewServers(db, true), Mirrored: fakedb.NewMirroredVersions(db), Runner: db,
+			Reviews: fakedb.NewReviews(db), Backlog: fakedb.NewReviews(db), Lists: fakedb.NewToolLists(db), Writer: fakedb.NewServers(db, true), Mirrored: fakedb.NewMirroredVersions(db), Runner: db,
 		}
 	})
 }

@@ -73,7 +73,7 @@ func (s *Reviews) PendingOf(ctx context.Context, name registry.Name, version reg
 	}, bySubmission)
 }
 
-// PendingTools implements [registrystore.Reviews].
+// PendingTools implements [registrystore.ReviewBacklog].
 func (s *Reviews) PendingTools(ctx context.Context, l tools.Stored) (review.Review, error) {
 	return s.one(ctx, func(r review.Review) bool {
 		return r.Name == l.Name && r.Version == l.Version && r.State == review.Pending && r.Part == l.Part && r.Source == l.Source

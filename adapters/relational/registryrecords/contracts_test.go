@@ -99,7 +99,7 @@ func TestToolLists(t *testing.T) {
 		func(_ *testing.T, db *relationaltest.Database) registrystoretest.ToolListStores {
 			s := newStores(db)
 			return registrystoretest.ToolListStores{
-				Lists: s.ToolLists, Writer: s.Writer, Mirrored: s.Mirrored, Reviews: s.Reviews, Catalogue: s.Catalogue, Runner: db.DB,
+				Lists: s.ToolLists, Writer: s.Writer, Mirrored: s.Mirrored, Reviews: s.Reviews, Backlog: s.Backlog, Catalogue: s.Catalogue, Runner: db.DB,
 			}
 		})
 }

@@ -116,10 +116,12 @@ func (e *Event) formatComment() string {
 		return ""
 	}
 	text := "\nComment:"
-	if e.Kind == Quarantined {
+	switch e.Kind {
+	case Quarantined:
 		text = "\nReason:"
-	} else if e.Kind == ToolsChanged {
+	case ToolsChanged:
 		text = "\nTools:"
+	default:
 	}
 	for line := range strings.Lines(strings.TrimSpace(e.Comment)) {
 		text += "\n> " + replaceControls(strings.TrimRight(line, "\r\n"))

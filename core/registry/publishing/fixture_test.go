@@ -79,7 +79,7 @@ func (w *fixture) ports(c publishing.Config) publishing.Ports {
 		Reader: w.servers, Grants: w.grants,
 		Reviews: w.reviews, Approver: reviewing.Approver{Rules: w.rules, Reader: w.servers},
 		ToolLists: receiving.New(receiving.Reviewed(c.Review), receiving.Ports{
-			Lists: fakedb.NewToolLists(w.runner.db), Reviews: w.reviews, Reader: w.servers, Events: w.events(),
+			Lists: fakedb.NewToolLists(w.runner.db), Reviews: w.reviews, Backlog: w.reviews, Reader: w.servers, Events: w.events(),
 			Entropy: &secretstest.Entropy{},
 		}),
 		Ownership: w.checker, Clock: w.clock, Entropy: &secretstest.Entropy{}, Events: w.events(),

@@ -25,6 +25,7 @@ type Reviewed bool
 type Ports struct {
 	Lists   registrystore.ToolLists
 	Reviews registrystore.Reviews
+	Backlog registrystore.ReviewBacklog
 	Reader  registrystore.ServerReader
 	Events  *announce.Recorder
 	Entropy secrets.Entropy
@@ -204,7 +205,7 @@ func (r *Receiver) ApproveSeen(ctx context.Context, name registry.Name, version 
 
 // endReview ends the review of the list that waited before, if there is one.
 func (r *Receiver) endReview(ctx context.Context, list tools.Stored) error {
-	waiting, err := r.ports.Reviews.PendingTools(ctx, list)
+	waiting, err := r.ports.Backlog.PendingTools(ctx, list)
 	if fault.Is(err, fault.NotFound) {
 		return nil
 	}

@@ -48,7 +48,8 @@ func (s *Service) commit(
 			return change.Decision{}, err
 		}
 		var served *registry.Release
-		store, err := s.decision(ctx, l, r, decided.Replaced, d, &served)
+		r.Replaced = decided.Replaced
+		store, err := s.decision(ctx, l, r, d, &served)
 		return change.Decision{Act: act, Store: func(ctx context.Context) error {
 			if err := store(ctx); err != nil {
 				return err
@@ -64,7 +65,7 @@ func (s *Service) commit(
 
 // decision returns how a decision is stored. After that, served is the release of an approved document.
 func (s *Service) decision(
-	ctx context.Context, l change.Server, r review.Review, replaced []byte, d review.Decision, served **registry.Release,
+	ctx context.Context, l change.Server, r review.Review, d review.Decision, served **registry.Release,
 ) (func(ctx context.Context) error, error) {
 	switch {
 	case r.Kind == review.Tools:
@@ -74,7 +75,7 @@ func (s *Service) decision(
 	}
 	waiting, err := s.checkLists(ctx, r, d)
 	if err == nil && d.Unread {
-		err = checkHarmless(r.Document, replaced)
+		err = checkHarmless(r.Document, r.Replaced)
 	}
 	return func(ctx context.Context) (err error) {
 		if *served, err = s.serve(ctx, l.Lineage, r, d); err != nil {

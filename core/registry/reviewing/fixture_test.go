@@ -97,7 +97,7 @@ func newFixtureWith(t testing.TB, c reviewing.Config) *fixture {
 		Quarantine: fx.held, Events: fx.events, Recorder: fx.people,
 	}
 	fx.receiver = receiving.New(true, receiving.Ports{
-		Lists: fakedb.NewToolLists(db), Reviews: fx.store, Reader: fx.servers, Events: fx.events, Entropy: entropy,
+		Lists: fakedb.NewToolLists(db), Reviews: fx.store, Backlog: fx.store, Reader: fx.servers, Events: fx.events, Entropy: entropy,
 	})
 	fx.publisher = publishing.New(publishing.Config{Review: true, PendingMax: 5}, publishing.Ports{
 		Ports:  change.Ports{Transactions: db, Writer: fx.servers, Quarantine: fx.held, Acts: fx.people},

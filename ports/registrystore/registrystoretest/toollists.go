@@ -24,6 +24,7 @@ type ToolListStores struct {
 	Writer    registrystore.ServerWriter
 	Mirrored  registrystore.MirroredVersions
 	Reviews   registrystore.Reviews
+	Backlog   registrystore.ReviewBacklog
 	Catalogue registrystore.Catalogue // nil if nothing has to be indexed
 	Runner    transaction.Runner
 }
@@ -287,7 +288,7 @@ func reviewsLists(t *testing.T, s ToolListStores) {
 	if err := add(second); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a second review of a list: %v", err)
 	}
-	if got, err := s.Reviews.PendingTools(t.Context(), l); err != nil || !reflect.DeepEqual(got, r) {
+	if got, err := s.Backlog.PendingTools(t.Context(), l); err != nil || !reflect.DeepEqual(got, r) {
 		t.Errorf("PendingTools = %+v, %v, want %+v", got, err, r)
 	}
 	if got, err := s.Reviews.PendingOf(t.Context(), r.Name, r.Version); err != nil || got.ID != document.ID {
@@ -300,7 +301,7 @@ func reviewsLists(t *testing.T, s ToolListStores) {
 	if err := s.Reviews.Decide(t.Context(), approved(r)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Reviews.PendingTools(t.Context(), l); !fault.Is(err, fault.NotFound) {
+	if _, err := s.Backlog.PendingTools(t.Context(), l); !fault.Is(err, fault.NotFound) {
 		t.Errorf("PendingTools of a decided one: %v", err)
 	}
 }

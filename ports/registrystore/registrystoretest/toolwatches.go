@@ -48,11 +48,11 @@ func RunToolWatches(t *testing.T, open func(t *testing.T) ToolWatchStores) {
 
 const ofWatches = "com.example/watched"
 
-// publish stores a version with remotes; with a nil document it changes the status.
-func (s ToolWatchStores) publish(t *testing.T, server string, changes ...registrystore.Change) {
+// publish stores versions of the server with remotes; with a nil document it changes the status.
+func (s ToolWatchStores) publish(t *testing.T, changes ...registrystore.Change) {
 	t.Helper()
 	err := s.Runner.Atomically(t.Context(), func(ctx context.Context) error {
-		if _, err := s.Writer.Lock(ctx, name(t, server)); err != nil {
+		if _, err := s.Writer.Lock(ctx, name(t, ofWatches)); err != nil {
 			return err
 		}
 		return s.Writer.Save(ctx, changes)
@@ -80,10 +80,10 @@ func (s ToolWatchStores) claim(t *testing.T, holder string, now time.Time) (tool
 	return w, ok
 }
 
-// require checks which remotes a server has watches of.
-func (s ToolWatchStores) require(t *testing.T, server, want string) []tools.Watch {
+// require checks which remotes of the server are watched.
+func (s ToolWatchStores) require(t *testing.T, want string) []tools.Watch {
 	t.Helper()
-	all, err := s.Watches.Of(t.Context(), name(t, server))
+	all, err := s.Watches.Of(t.Context(), name(t, ofWatches))
 	var got []string
 	for _, w := range all {
 		got = append(got, string(w.Remote))
@@ -98,15 +98,15 @@ func watchesListed(t *testing.T, s ToolWatchStores) {
 	t.Helper()
 	deleted := release(t, ofWatches, "3.0.0", 3)
 	deleted.Status = registry.StatusDeleted
-	s.publish(t, ofWatches,
+	s.publish(t,
 		published(release(t, ofWatches, "1.0.0", 1), "https://a.example/mcp", "https://b.example/{tenant}", "wss://b.example/mcp",
 			registry.RemoteURL("https://b.example/"+strings.Repeat("x", 1000))),
 		published(release(t, ofWatches, "2.0.0", 2), "https://a.example/mcp", "http://localhost/mcp"),
 		published(deleted, "https://c.example/mcp"))
-	s.require(t, ofWatches, "")
+	s.require(t, "")
 	for range 2 {
 		s.refresh(t, hour(4))
-		s.require(t, ofWatches, "http://localhost/mcp https://a.example/mcp")
+		s.require(t, "http://localhost/mcp https://a.example/mcp")
 	}
 	w, ok := s.claim(t, "h", hour(4))
 	if !ok || w.Remote != "http://localhost/mcp" || len(w.Versions) != 1 || !w.NextAt.Equal(hour(4)) {
@@ -118,16 +118,16 @@ func watchesListed(t *testing.T, s ToolWatchStores) {
 	}
 	gone := release(t, ofWatches, "2.0.0", 2)
 	gone.Status = registry.StatusDeleted
-	s.publish(t, ofWatches, state(gone))
+	s.publish(t, state(gone))
 	s.refresh(t, hour(4))
-	s.require(t, ofWatches, "http://localhost/mcp https://a.example/mcp") // somebody has its lease
+	s.require(t, "http://localhost/mcp https://a.example/mcp") // somebody has its lease
 	s.refresh(t, hour(5))
-	s.require(t, ofWatches, "https://a.example/mcp")
+	s.require(t, "https://a.example/mcp")
 }
 
 func watchesOwnQuarantine(t *testing.T, s ToolWatchStores) {
 	t.Helper()
-	s.publish(t, ofWatches, published(release(t, ofWatches, "1.0.0", 1), "https://a.example/mcp"),
+	s.publish(t, published(release(t, ofWatches, "1.0.0", 1), "https://a.example/mcp"),
 		published(release(t, ofWatches, "2.0.0", 2), "https://b.example/mcp"))
 	hide := func(v, by string) {
 		t.Helper()
@@ -154,18 +154,18 @@ func watchesOwnQuarantine(t *testing.T, s ToolWatchStores) {
 	hide("1.0.0", tools.Service)
 	hide("2.0.0", "rita")
 	s.refresh(t, hour(4))
-	s.require(t, ofWatches, "https://a.example/mcp")
+	s.require(t, "https://a.example/mcp")
 	if w, ok := s.claim(t, "h", hour(4)); !ok || len(w.Versions) != 1 {
 		t.Errorf("the watch is %+v, %t", w, ok)
 	}
 	hide("", "rita")
 	s.refresh(t, hour(5))
-	s.require(t, ofWatches, "")
+	s.require(t, "")
 }
 
 func keepsWatches(t *testing.T, s ToolWatchStores) {
 	t.Helper()
-	s.publish(t, ofWatches, published(release(t, ofWatches, "1.0.0", 1), "https://a.example/mcp"))
+	s.publish(t, published(release(t, ofWatches, "1.0.0", 1), "https://a.example/mcp"))
 	s.refresh(t, hour(2))
 	w, _ := s.claim(t, "h", hour(2))
 	w.NextAt, w.Failures, w.Since, w.Problem = hour(3), 2, hour(1), "it is away"
@@ -181,7 +181,7 @@ func keepsWatches(t *testing.T, s ToolWatchStores) {
 	}
 	versions := w.Versions
 	w.Versions = nil
-	if all := s.require(t, ofWatches, "https://a.example/mcp"); !reflect.DeepEqual(all[0], w) {
+	if all := s.require(t, "https://a.example/mcp"); !reflect.DeepEqual(all[0], w) {
 		t.Errorf("Of returns %+v, want %+v", all[0], w)
 	}
 	if _, ok := s.claim(t, "h", hour(3).Add(-time.Second)); ok {
@@ -195,7 +195,7 @@ func keepsWatches(t *testing.T, s ToolWatchStores) {
 
 func leasesWatches(t *testing.T, s ToolWatchStores) {
 	t.Helper()
-	s.publish(t, ofWatches, published(release(t, ofWatches, "1.0.0", 1), "https://a.example/mcp", "https://b.example/mcp", "https://c.example/mcp"))
+	s.publish(t, published(release(t, ofWatches, "1.0.0", 1), "https://a.example/mcp", "https://b.example/mcp", "https://c.example/mcp"))
 	s.refresh(t, hour(2))
 	first, ok := s.claim(t, "h", hour(2))
 	second, also := s.claim(t, "h", hour(2))
@@ -215,7 +215,7 @@ func leasesWatches(t *testing.T, s ToolWatchStores) {
 
 func claimsRemote(t *testing.T, s ToolWatchStores) {
 	t.Helper()
-	s.publish(t, ofWatches, published(release(t, ofWatches, "1.0.0", 1), "https://a.example/mcp"))
+	s.publish(t, published(release(t, ofWatches, "1.0.0", 1), "https://a.example/mcp"))
 	long := registry.RemoteURL("https://b.example/" + strings.Repeat("x", 1000))
 	for _, remote := range []registry.RemoteURL{"https://a.example/mcp", "https://other.example/mcp", long} {
 		claim := func(holder string) (tools.Watch, bool) {
@@ -243,12 +243,12 @@ func claimsRemote(t *testing.T, s ToolWatchStores) {
 		}
 	}
 	s.refresh(t, hour(4))
-	s.require(t, ofWatches, "https://a.example/mcp")
+	s.require(t, "https://a.example/mcp")
 }
 
 func forgetsClockAhead(t *testing.T, s ToolWatchStores) {
 	t.Helper()
-	s.publish(t, ofWatches, published(release(t, ofWatches, "1.0.0", 1), "https://a.example/mcp"))
+	s.publish(t, published(release(t, ofWatches, "1.0.0", 1), "https://a.example/mcp"))
 	next := func(change func(*tools.Watch)) time.Time {
 		t.Helper()
 		w, ok, err := s.Watches.Claim(t.Context(), registrystore.WatchClaim{
@@ -262,7 +262,7 @@ func forgetsClockAhead(t *testing.T, s ToolWatchStores) {
 			t.Fatal(err)
 		}
 		s.refresh(t, hour(2))
-		return s.require(t, ofWatches, "https://a.example/mcp")[0].NextAt
+		return s.require(t, "https://a.example/mcp")[0].NextAt
 	}
 	if at := next(func(w *tools.Watch) { w.NextAt = hour(3) }); !at.Equal(hour(3)) {
 		t.Errorf("the next question is at %s", at)
@@ -291,7 +291,7 @@ func claimsInParallel(t *testing.T, s ToolWatchStores) {
 	for i := range remotes {
 		remotes[i] = registry.RemoteURL(fmt.Sprintf("https://%d.example/mcp", i))
 	}
-	s.publish(t, ofWatches, published(release(t, ofWatches, "1.0.0", 1), remotes...))
+	s.publish(t, published(release(t, ofWatches, "1.0.0", 1), remotes...))
 	s.refresh(t, hour(2))
 	var group sync.WaitGroup
 	var claimed sync.Map
