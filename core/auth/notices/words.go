@@ -1,6 +1,7 @@
 package notices
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"slices"
@@ -115,14 +116,7 @@ func (e *Event) formatComment() string {
 	if strings.TrimSpace(e.Comment) == "" {
 		return ""
 	}
-	text := "\nComment:"
-	switch e.Kind {
-	case Quarantined:
-		text = "\nReason:"
-	case ToolsChanged:
-		text = "\nTools:"
-	default:
-	}
+	text := cmp.Or(map[Kind]string{Quarantined: "\nReason:", ToolsChanged: "\nTools:"}[e.Kind], "\nComment:")
 	for line := range strings.Lines(strings.TrimSpace(e.Comment)) {
 		text += "\n> " + replaceControls(strings.TrimRight(line, "\r\n"))
 	}
