@@ -44,6 +44,9 @@ type Difference struct {
 	Text     []Piece // a text that changed; nil for any other difference
 }
 
+// IsDangerous reports whether a reviewer sees the difference in red.
+func (d Difference) IsDangerous() bool { return d.Danger >= TakesMore }
+
 // Piece is a part of a text that changed.
 type Piece struct {
 	Kind Kind   // Removed, Added, or empty for a part that both have

@@ -15,7 +15,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
-	"github.com/tollgate-dev/tollgate/core/registry/tools"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
@@ -95,7 +94,7 @@ func newQueueRow(r review.Shown) (queueRow, error) {
 	var all []point
 	for _, l := range r.Lists {
 		for _, d := range l.Differences {
-			all = append(all, point{Words: d.Sentence, Danger: d.Danger >= tools.TakesMore})
+			all = append(all, point{Words: d.Sentence, Danger: d.IsDangerous()})
 		}
 		for _, f := range l.Findings {
 			all = append(all, point{f.Reason, f.Found, true})
@@ -257,9 +256,10 @@ func (p *Pages) notice(v *site.Visit, who authority.Caller) string {
 		"reject": review.Rejected, "reject-tools": review.Rejected, "rejected": review.Rejected,
 	}
 	var names []string
-	for _, id := range strings.Split(v.Text("of"), ",") {
+	ids := strings.SplitN(v.Text("of"), ",", maxNames+1)
+	for _, id := range ids[:min(len(ids), maxNames)] {
 		r, err := p.ports.Reviews.Find(v.UserContext(), who, registry.ReviewID(id))
-		if err == nil && r.State == states[v.Text("done")] && len(names) < maxNames {
+		if err == nil && r.State == states[v.Text("done")] {
 			names = append(names, r.Name.String()+" "+r.Version.String())
 		}
 	}

@@ -13,16 +13,9 @@ type toolsView struct {
 	tools.Proposal
 
 	Of          string // the remote, or the package
-	Differences []difference
+	Differences []tools.Difference
 	More        int // differences that do not fit
 	Content     site.Excerpt
-}
-
-// difference is a difference of two lists in words.
-type difference struct {
-	tools.Difference
-
-	Dangerous bool // its words are red
 }
 
 // maxDifferences bounds what a page says of one list. The most dangerous come first.
@@ -37,11 +30,10 @@ func (view *reviewView) addTools() error {
 			one.Of = "package " + strconv.Itoa(p.Package+1)
 		}
 		left = max(0, left-len(one.Content.Text))
-		shown := p.Differences[:min(len(p.Differences), maxDifferences)]
-		one.More = len(p.Differences) - len(shown)
-		for _, d := range shown {
-			dangerous := d.Danger >= tools.TakesMore
-			one.Differences, view.Danger = append(one.Differences, difference{d, dangerous}), view.Danger || dangerous
+		one.Differences = slices.Clone(p.Differences[:min(len(p.Differences), maxDifferences)])
+		one.More = len(p.Differences) - len(one.Differences)
+		for _, d := range one.Differences {
+			view.Danger = view.Danger || d.IsDangerous()
 			for _, t := range d.Text {
 				left = max(0, left-len(t.Text)-markup)
 			}
