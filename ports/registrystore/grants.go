@@ -34,6 +34,7 @@ type GrantQuery struct {
 	After   registry.GrantRecord
 	// ManagedBy is the owner of the file or the provider that manages the grants.
 	ManagedBy string
+	Action    registry.Action
 	Limit     int // 0 = no limit
 }
 

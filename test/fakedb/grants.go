@@ -50,7 +50,7 @@ func (s *Grants) Records(ctx context.Context, q registrystore.GrantQuery) ([]reg
 	found, err := s.list(ctx, func(r registry.GrantRecord) bool {
 		return compareRecords(r, q.After) > 0 &&
 			(len(q.Holders) == 0 || slices.Contains(q.Holders, r.Holder)) &&
-			(q.ID == "" || r.ID == q.ID) && (q.ManagedBy == "" || r.ManagedBy == q.ManagedBy)
+			(q.ID == "" || r.ID == q.ID) && (q.Action == "" || r.Action == q.Action) && (q.ManagedBy == "" || r.ManagedBy == q.ManagedBy)
 	}, compareRecords)
 	if q.Limit > 0 {
 		found = first(found, q.Limit)

@@ -44,6 +44,9 @@ func (s *grantStore) Records(ctx context.Context, q registrystore.GrantQuery) ([
 	if len(q.Holders) > 0 {
 		c = c.and("holder IN (?)", bun.List(q.Holders))
 	}
+	if q.Action != "" {
+		c = c.and("action = ?", string(q.Action))
+	}
 	if q.ManagedBy != "" {
 		c = c.and("managed_by = ?", q.ManagedBy)
 	}

@@ -354,7 +354,8 @@ func TestTwoReviewers(t *testing.T) {
 	publishVersion(t, s, ada, "com.example/two", "1.0.0")
 	b, c := newVerified(t, e, s, "bea@example.com", "review *"), newVerified(t, e, s, "cem@example.com", "review com.example/*")
 	b.Open("/console/reviews", http.StatusOK)
-	b.Follow("com.example/one", http.StatusOK).WantText("It is dangerous, so two reviewers approve it.")
+	b.Follow("com.example/one", http.StatusOK).WantText("It is dangerous, so two reviewers approve it.",
+		"Reviewers of *: bea@example.com", "Reviewers of com.example/*: cem@example.com")
 	one := b.Page.URL.Path
 	b.Press("Approve", http.StatusOK).WantText("Your approval is the first of two.", "com.example/one 1.0.0", "com.example/two 1.0.0 Pending")
 	wantVersion(t, s, "com.example/one", "1.0.0", http.StatusNotFound)

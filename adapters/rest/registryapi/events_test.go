@@ -65,7 +65,7 @@ func TestData(t *testing.T) {
 		},
 		{"a review", shown,
 			`{"id":"r","serverName":"com.example/a","version":"1.0.0","state":"rejected","kind":"new-server","document":{"a":1},"replaces":null,` +
-				`"diff":[],"checks":[],"submittedBy":"","submittedAt":"2027-01-15T07:00:00.000120Z","policy":null,"decidedBy":"u","decidedAt":"2027-01-15T07:00:00.000120Z","comment":"no","rule":null,"reason":null,"source":null,"toolLists":[]}`},
+				`"diff":[],"checks":[],"submittedBy":"","submittedAt":"2027-01-15T07:00:00.000120Z","policy":null,"decidedBy":"u","decidedAt":"2027-01-15T07:00:00.000120Z","comment":"no","rule":null,"danger":false,"firstApproval":null,"reason":null,"source":null,"toolLists":[]}`},
 	} {
 		if string(c.got) != c.want {
 			t.Errorf("%s: %s, want %s", c.label, c.got, c.want)

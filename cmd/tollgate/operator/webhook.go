@@ -34,6 +34,8 @@ func newWebhookAdd(p cli.Process) *cobra.Command {
 			"  replaced     the document of a version is replaced\n" +
 			"  status       a version, or all of a server, got a status; deletion too\n" +
 			"  approved     a review is approved by a person or a rule\n" +
+			"  review.submitted\n" +
+			"               something waits for review\n" +
 			"  rejected     a review is rejected\n" +
 			"  changes_requested\n" +
 			"               changes of what was submitted are requested\n" +

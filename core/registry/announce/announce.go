@@ -65,10 +65,15 @@ func (r *Recorder) RecordServer(ctx context.Context, name registry.Name, records
 	}}})
 }
 
-// RecordReview records the decision of a review.
-func (r *Recorder) RecordReview(ctx context.Context, t event.Type, decided review.Review) error {
-	return r.record(ctx, []draft{{kind: t, name: decided.Name, version: decided.Version, data: func() ([]byte, error) {
-		shown, err := decided.Show(decided.Replaced)
+// RecordReview records that a review was submitted or decided. Replaced is what it is compared with. Of a tool list, which
+// may have megabytes, the event has the signs alone: the API shows it.
+func (r *Recorder) RecordReview(ctx context.Context, t event.Type, of review.Review, signs ...review.Sign) error {
+	return r.record(ctx, []draft{{kind: t, name: of.Name, version: of.Version, data: func() ([]byte, error) {
+		if of.Kind == review.Tools {
+			of.Document, of.Replaced = []byte("{}"), nil
+		}
+		shown, err := of.Show(of.Replaced)
+		shown.Signs = append(shown.Signs, signs...)
 		if err != nil {
 			return nil, err
 		}

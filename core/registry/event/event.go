@@ -22,6 +22,7 @@ const (
 	Published        Type = "published"         // a version is listed
 	Replaced         Type = "replaced"          // the document of a version that is listed is another one
 	Status           Type = "status"            // a version, or all of a server, got a status; deletion too
+	Submitted        Type = "review.submitted"  // a document or a tool list waits for review
 	Approved         Type = "approved"          // a person or a rule approved a review
 	Rejected         Type = "rejected"          // a person rejected a review
 	ChangesRequested Type = "changes_requested" // a person requested changes of what was submitted
@@ -37,7 +38,7 @@ const Test Type = "test"
 
 // Types returns the types that a webhook may want.
 func Types() []Type {
-	return []Type{Published, Replaced, Status, Approved, Rejected, ChangesRequested, Quarantined, Released, Tools, Purge}
+	return []Type{Published, Replaced, Status, Submitted, Approved, Rejected, ChangesRequested, Quarantined, Released, Tools, Purge}
 }
 
 // ParseType returns the type with the given name. It returns fault.Invalid for any other text.

@@ -50,7 +50,7 @@ func (c *committer) submit(
 	change := mirror.NewVersionChange(string(Submitted), c.mirror.Name, registry.Release{Name: v.Name, Version: v.Version})
 	change.Details["review"] = audit.Text(r.ID)
 	c.audit = append(c.audit, change)
-	return false, r.ID, nil
+	return false, r.ID, reviewing.RecordSubmitted(ctx, c.ports.Events, c.ports.Reader, r)
 }
 
 // waitsHere reports whether a document of a version that was submitted here waits for review: it

@@ -29,7 +29,7 @@ func TestDocumentsOfMirrorsWaitForReview(t *testing.T) {
 	fx.upstream.entries = active("com.example/a", "com.example/b")
 	fx.wantSync(mirroring.Options{}, "submitted com.example/a@1.0.0", "submitted com.example/b@1.0.0")
 	fx.wantListed()
-	fx.wantEvents()
+	fx.wantEvents("review.submitted com.example/a@1.0.0", "review.submitted com.example/b@1.0.0")
 	fx.wantSync(mirroring.Options{Full: true})
 	waiting := fx.pending()
 	if len(waiting) != 2 || waiting[0].Submitter.Key != "mirror:corp" || waiting[0].Kind != review.NewServer {
@@ -123,5 +123,5 @@ func TestTrustedMirrorsAndRulesNeedNoReview(t *testing.T) {
 	fx.upstream.entries = active("com.example/a", "org.example/b")
 	fx.wantSync(mirroring.Options{}, "added com.example/a@1.0.0", "submitted org.example/b@1.0.0")
 	fx.wantListed("com.example/a@1.0.0 active")
-	fx.wantEvents("approved com.example/a@1.0.0", "published com.example/a@1.0.0")
+	fx.wantEvents("approved com.example/a@1.0.0", "review.submitted org.example/b@1.0.0", "published com.example/a@1.0.0")
 }

@@ -157,7 +157,7 @@ func TestTakeoverWithReview(t *testing.T) {
 	}
 	mirrored := []string{"com.corp/x@1.0.0 active", "com.corp/x@2.0.0 deprecated", "com.free/x@1.0.0 active"}
 	fx.wantListed(mirrored...)
-	fx.wantEvents()
+	fx.wantEvents("review.submitted com.corp/x@1.0.0")
 	fx.upstream.entries[0] = entry("com.corp/x", "1.0.0", registry.StatusActive, " and more")
 	fx.wantSync(mirroring.Options{Full: true}, "replaced com.corp/x@1.0.0")
 	fx.wantEvents("replaced com.corp/x@1.0.0")

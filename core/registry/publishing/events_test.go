@@ -86,20 +86,20 @@ func TestChangesAreEvents(t *testing.T) {
 	}
 }
 
-// TestReviewedEvents checks that a document that waits for review has no event, and one that a rule
+// TestReviewedEvents checks that a document that waits for review has an event of its own, and one that a rule
 // approves has the event of the review before its own (contract C-50).
 func TestReviewedEvents(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, publishing.Config{Review: true, PendingMax: 5}, registry.ActionPublish, registry.ActionEdit)
 	eventdatatest.AddWebhook(t, fakedb.NewWebhooks(w.runner.db))
+	at := serverName + "@1.0.0 "
 	must.Succeed(t, publishCall(trustedToken, document("1.0.0"))(w))
-	w.wantEvents(t, "a document that waits")
+	w.wantEvents(t, "a document that waits", "review.submitted "+at+"pending")
 	if err := w.rules.Add(t.Context(), review.Rule{
 		ID: "rule", Pattern: mustPattern(t, "*"), When: review.Any,
 	}); err != nil {
 		t.Fatal(err)
 	}
-	at := serverName + "@1.0.0 "
 	must.Succeed(t, publishCall(trustedToken, document("1.0.0"))(w))
 	w.wantEvents(t, "a document that a rule approves", "approved "+at+"approved",
 		"published "+at+"active "+document("1.0.0"))

@@ -8,6 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
@@ -82,8 +83,10 @@ func (p *Publisher) commitRequest(
 					}
 					return p.ports.Reviews.Add(ctx, wanted, min(p.config.PendingMax, review.MaxRequests))
 				},
-				Announce: func(context.Context) error { return nil }, // a pending document has no events (contract C-50)
-				Act:      done,
+				Announce: func(ctx context.Context) error {
+					return reviewing.RecordSubmitted(ctx, p.ports.Events, p.ports.Reader, wanted)
+				},
+				Act: done,
 			}, nil
 		})
 	return id, err

@@ -120,11 +120,10 @@ func (p *Publisher) storeDocument(ctx context.Context, s submission, l change.Se
 	return p.ports.Reviews.Add(ctx, *d.review, p.config.PendingMax)
 }
 
-// recordEvents records the events of a document that is served; one that waits for review has none
-// (contract C-50).
+// recordEvents records the events of a document that is served, or waits for review (contract C-50).
 func (p *Publisher) recordEvents(ctx context.Context, d documentDecision) error {
 	if d.isPending() {
-		return nil
+		return reviewing.RecordSubmitted(ctx, p.ports.Events, p.ports.Reader, *d.review)
 	}
 	if d.review != nil { // a rule approved it
 		if err := p.ports.Events.RecordReview(ctx, event.Approved, *d.review); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/announce"
 	"github.com/tollgate-dev/tollgate/core/registry/change"
+	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/core/registry/tools"
@@ -173,11 +174,34 @@ func (r *Receiver) store(ctx context.Context, list tools.Stored, c tools.Change)
 	if err := r.ports.Lists.Put(ctx, *c.Put); err != nil || list.Review != "" || c.Put.State == tools.Approved {
 		return err
 	}
-	return r.ports.Reviews.Add(ctx, review.Review{
+	waits := review.Review{
 		ID: secrets.NewUUID[registry.ReviewID](r.ports.Entropy), Name: list.Name, Version: list.Version, State: review.Pending,
 		Kind: review.Tools, Document: list.List.Canonical(), Submitter: review.Submitter(list.By), SubmittedAt: list.At,
 		Part: list.Part, Source: list.Source,
-	}, 0)
+	}
+	if err := r.ports.Reviews.Add(ctx, waits, 0); err != nil {
+		return err
+	}
+	return r.announce(ctx, waits, list)
+}
+
+// announce records the event of a list that waits, with what differs from the approved one.
+func (r *Receiver) announce(ctx context.Context, waits review.Review, list tools.Stored) error {
+	stored, err := r.ports.Lists.OfVersion(ctx, list.Name, list.Version)
+	if err != nil {
+		return err
+	}
+	other, err := r.ports.Lists.Named(ctx, list.Name, list.List.Candidates())
+	if err != nil {
+		return err
+	}
+	var before *tools.List
+	if approved := tools.Find(stored, list.Part, list.Source, true); approved != nil {
+		before = &approved.List
+	}
+	var shown review.Shown
+	shown.Add(tools.Propose(tools.Shown{Stored: list}, before, other))
+	return r.ports.Events.RecordReview(ctx, event.Submitted, waits, shown.Signs...)
 }
 
 // ApproveSeen approves the lists that remotes of a version have shown last, in the transaction that has locked

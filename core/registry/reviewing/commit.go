@@ -148,8 +148,11 @@ func (s *Service) recordEvents(ctx context.Context, r review.Review, served *reg
 		if r.State == review.Approved {
 			t = event.Approved
 		}
-		r.Document, r.Replaced = []byte("{}"), nil // they may have megabytes: the API shows them
-		if err := s.ports.Events.RecordReview(ctx, t, r); err != nil {
+		shown, err := s.show(ctx, r)
+		if err == nil {
+			err = s.ports.Events.RecordReview(ctx, t, r, shown.Signs...)
+		}
+		if err != nil {
 			return err
 		}
 		return s.ports.Events.RecordTools(ctx, r.Name)
@@ -244,6 +247,14 @@ func (s *Service) mayReview(ctx context.Context, person registry.Holder, name re
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// RecordSubmitted records the event of a document that waits.
+func RecordSubmitted(ctx context.Context, events *announce.Recorder, reader registrystore.ServerReader, r review.Review) (err error) {
+	if r.Replaced, err = Compared(ctx, reader, r); err != nil {
+		return err
+	}
+	return events.RecordReview(ctx, event.Submitted, r)
 }
 
 // Supersede ends a pending review in the transaction that the context carries. It returns

@@ -20,14 +20,14 @@ func (fx *fixture) wantEvents(t *testing.T, what string, want ...string) {
 }
 
 // TestDecisionsAreEvents checks that an approval is an event before that of its document, a
-// rejection one alone, and that what waits or cannot be decided has none (contract C-50).
+// rejection one alone, and that what waits has one, too (contract C-50).
 func TestDecisionsAreEvents(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
 	eventdatatest.AddWebhook(t, fakedb.NewWebhooks(fx.db))
 	at := serverName + "@1.0.0 "
 	first := fx.submit(t, "ada", document(serverName, "1.0.0"))
-	fx.wantEvents(t, "a document that waits")
+	fx.wantEvents(t, "a document that waits", "review.submitted "+at+"pending")
 	if _, err := fx.service.Approve(t.Context(), request("ada"), first.Pending, ""); err == nil {
 		t.Error("a submitter approves the own document")
 	}
@@ -40,9 +40,9 @@ func TestDecisionsAreEvents(t *testing.T) {
 	fx.wantEvents(t, "a second approval")
 
 	fx.decideReplacement(t, `"title":"One"`, false)
-	fx.wantEvents(t, "a replacement that is rejected", "rejected "+at+"rejected")
+	fx.wantEvents(t, "a replacement that is rejected", "review.submitted "+at+"pending", "rejected "+at+"rejected")
 	fx.decideReplacement(t, `"title":"Two"`, true)
-	fx.wantEvents(t, "a replacement that is approved", "approved "+at+"approved",
+	fx.wantEvents(t, "a replacement that is approved", "review.submitted "+at+"pending", "approved "+at+"approved",
 		"replaced "+at+"active "+document(serverName, "1.0.0", `"title":"Two"`))
 }
 

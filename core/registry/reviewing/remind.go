@@ -95,16 +95,13 @@ func (r *Reminder) NotifyAll(ctx context.Context) error {
 	}
 	var reviewer registry.Holder
 	var patterns []registry.Pattern
-	for next := (registrystore.GrantQuery{Limit: grantBatch}); ; {
+	for next := (registrystore.GrantQuery{Action: registry.ActionReview, Limit: grantBatch}); ; {
 		grants, err := r.ports.Grants.Records(ctx, next)
 		if err != nil {
 			return err
 		}
 		for _, g := range grants { // ordered by holder
 			next.After = g
-			if g.Action != registry.ActionReview {
-				continue
-			}
 			if g.Holder != reviewer {
 				if err := r.notify(ctx, reviewer, patterns); err != nil {
 					return err

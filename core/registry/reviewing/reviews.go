@@ -268,6 +268,39 @@ func (s *Service) requireGrant(ctx context.Context, holder registry.Holder, name
 	return nil
 }
 
+// Deciders are the people who may decide a review by grants over one pattern.
+type Deciders struct {
+	Pattern registry.Pattern
+	People  []registry.Holder // at most namedAtMost
+	More    int               // others
+}
+
+// namedAtMost is how many people of a pattern a page names.
+const namedAtMost = 5
+
+// Deciders returns who may decide a review, which the caller has read, by the patterns of their grants: not who has
+// submitted it.
+func (s *Service) Deciders(ctx context.Context, r review.Review) (all []Deciders, err error) {
+	grants, err := s.ports.Grants.Records(ctx, registrystore.GrantQuery{Action: registry.ActionReview})
+	named := map[registry.Grant]bool{}
+	for _, g := range grants {
+		if named[g.Grant] || !g.Pattern.Matches(r.Name) || r.IsOwn(g.Holder) {
+			continue
+		}
+		named[g.Grant] = true
+		i := slices.IndexFunc(all, func(d Deciders) bool { return d.Pattern == g.Pattern })
+		if i < 0 {
+			i, all = len(all), append(all, Deciders{Pattern: g.Pattern})
+		}
+		if len(all[i].People) == namedAtMost {
+			all[i].More++
+			continue
+		}
+		all[i].People = append(all[i].People, g.Holder)
+	}
+	return all, err
+}
+
 // patternsOf returns the patterns of servers that a person may review.
 func (s *Service) patternsOf(ctx context.Context, holder registry.Holder) ([]registry.Pattern, error) {
 	return permit.Patterns(ctx, s.ports.Grants, holder, registry.ActionReview)

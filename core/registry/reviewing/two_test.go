@@ -1,6 +1,7 @@
 package reviewing_test
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -144,5 +145,30 @@ func TestTwoApprovalsAtOnce(t *testing.T) {
 		if want := int64(len(c.people)); c.want == review.Approved && counted.Load() != want || c.want == review.Pending && counted.Load() != 1 {
 			t.Errorf("%d approvals of %v count", counted.Load(), c.people)
 		}
+	}
+}
+
+// TestDeciders checks who a review page says can decide: by the pattern of their grants, and not the submitter.
+func TestDeciders(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	id := fx.submit(t, "ada", document(serverName, "1.0.0")).Pending
+	r, err := fx.service.Find(t.Context(), request("bea"), id)
+	must.Succeed(t, err)
+	names := func() string {
+		got, err := fx.service.Deciders(t.Context(), r)
+		must.Succeed(t, err)
+		return fmt.Sprint(got)
+	}
+	if got, want := names(), "[{com.example/* [bea] 0} {"+serverName+" [cem] 0}]"; got != want {
+		t.Errorf("deciders are %s, want %s", got, want)
+	}
+	for n := range 7 {
+		must.Succeed(t, fx.grants.Add(t.Context(), registry.GrantRecord{Grant: registry.Grant{
+			Holder: registry.Holder(fmt.Sprint("dan", n)), Action: registry.ActionReview, Pattern: newPattern(t, serverName),
+		}}))
+	}
+	if got, want := names(), "[{com.example/* [bea] 0} {"+serverName+" [cem dan0 dan1 dan2 dan3] 3}]"; got != want {
+		t.Errorf("deciders are %s, want %s", got, want)
 	}
 }

@@ -37,6 +37,8 @@ func checkReviews(t *testing.T, s *site) {
 	const name = "com.example.reviews/one"
 	r := newReceiver(t)
 	r.add(s.e, allEvents, "com.example.reviews/*")
+	waiting := newReceiver(t)
+	waiting.add(s.e, "review.submitted", "com.example.reviews/*")
 	doc := fixture.WithProperty(fixture.NewServerDocument(name, "1.0.0"), "title", "<b> & ü")
 	approved := s.decide(t, s.submit(t, "POST", "/v0.1/publish", doc), "approve")
 	published := read(t, s.other, name, "1.0.0")
@@ -49,6 +51,10 @@ func checkReviews(t *testing.T, s *site) {
 	got := r.awaitEvents("approved one 1.0.0", "published one 1.0.0", "approved one 1.0.0", "replaced one 1.0.0",
 		"rejected one 2.0.0", "changes_requested one 2.0.0")
 	wantBody(t, got[5], "changes_requested", name, "2.0.0", changes)
+	first := waiting.awaitEvents("review.submitted one 1.0.0", "review.submitted one 1.0.0", "review.submitted one 2.0.0", "review.submitted one 2.0.0")[0]
+	if data := string(first.event.Data); !strings.Contains(data, `"kind":"new-server"`) || !strings.Contains(data, `"danger":true`) || strings.Contains(data, "@") {
+		t.Errorf("what waits is the event %s", data)
+	}
 	wantBody(t, got[0], "approved", name, "1.0.0", approved)
 	wantBody(t, got[1], "published", name, "1.0.0", published)
 	wantBody(t, got[2], "approved", name, "1.0.0", approvedAgain)

@@ -5,6 +5,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 )
 
 // reviewView is the page of a review.
@@ -34,7 +35,8 @@ type reviewView struct {
 	Danger      bool // a point of its summary is dangerous
 	Mine        bool // the person has given the first of two approvals
 	FirstBy     string
-	Waiting     int // reviews that wait for the person
+	Deciders    []reviewing.Deciders // who may decide it
+	Waiting     int                  // reviews that wait for the person
 	Previous    string
 	Next        string        // the addresses of the reviews before and after it; empty without them
 	Past        review.Review // the last refusal of the version; the zero value without one
@@ -80,6 +82,9 @@ func (p *Pages) show(v *site.Visit, problems site.Problems) error {
 	return v.Render(reviewPage, site.Head{Title: title, Notice: p.notice(v, who), Problems: problems}, view)
 }
 
+// maxDeciders bounds the patterns whose reviewers a page names.
+const maxDeciders = 4
+
 // addPeople adds who has submitted and decided, and what the submitter has submitted before.
 func (p *Pages) addPeople(v *site.Visit, view *reviewView) (err error) {
 	if view.By, err = v.NameOf(view.Submitter.Key); err != nil {
@@ -90,6 +95,12 @@ func (p *Pages) addPeople(v *site.Visit, view *reviewView) (err error) {
 	}
 	if view.FirstBy, err = v.NameOf(view.First.By); err != nil {
 		return err
+	}
+	if view.Open {
+		if view.Deciders, err = p.ports.Reviews.Deciders(v.UserContext(), view.Review); err != nil {
+			return err
+		}
+		view.Deciders = view.Deciders[:min(len(view.Deciders), maxDeciders)]
 	}
 	view.History, err = p.ports.Reviews.HistoryOf(v.UserContext(), view.Review)
 	return err
