@@ -221,10 +221,12 @@ var publisherSet = wire.NewSet(
 // reviewSet provides the use cases of reviewers and their API.
 var reviewSet = wire.NewSet(
 	registryapi.NewReviews, operatorReviewSet,
-	reviewing.NewReminder, wire.Struct(new(reviewing.ReminderPorts), "*"), newHidden,
+	reviewing.NewReminder, wire.Struct(new(reviewing.ReminderPorts), "*"), newHidden, newShow,
 )
 
 func newReviewed(c publishing.Config) receiving.Reviewed { return receiving.Reviewed(c.Review) }
+
+func newShow(s *reviewing.Service) reviewing.Show { return s.Show }
 
 func newHidden(q *quarantining.Service) reviewing.Hidden { return q.ByOperators }
 
@@ -282,7 +284,7 @@ var methodsSet = wire.NewSet(methodsapi.New, newUsageCounter)
 var consoleSet = wire.NewSet(
 	newConsole, newPublicURL, newMCP, wire.Struct(new(console.AuthPorts), "Site", "SignIn", "Account", "Publishing", "Reviewing", "Operating"),
 	wire.Struct(new(console.Ports), "Servers", "Finder", "Hidden", "Views", "Tools", "Public", "MCP", "Reading"), wire.Struct(new(site.Ports), "*"),
-	wire.Struct(new(account.Ports), "SignIn", "Devices", "Credentials", "Trail", "Tokens", "Companies", "Passkeys", "Access"),
+	wire.Struct(new(account.Ports), "SignIn", "Devices", "Credentials", "Trail", "Tokens", "Companies", "Passkeys", "Access", "Reviews"),
 	wire.Struct(new(consolesignin.Ports), "StepUp", "Joining", "Trail", "Companies", "Passkeys", "Pairing"),
 	wire.Struct(new(consolepublishing.Ports), "Reviews", "Reader", "Own", "Hidden", "Policies", "Requests"),
 	requesting.New, wire.Struct(new(requesting.Ports), "*"), registryjson.NewDocuments,

@@ -535,6 +535,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	reviewRules := registryrecordsStores.ReviewRules
 	mirrors := registryrecordsStores.Mirrors
 	mirroredVersions := registryrecordsStores.Mirrored
+	reviewNotices := registryrecordsStores.ReviewNotices
 	mirrorEnder := reviewing.MirrorEnder{
 		Mirrored:   mirroredVersions,
 		Reviews:    reviews,
@@ -555,6 +556,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Mirrored:  mirroredVersions,
 		Grants:    grants,
 		Makers:    makers,
+		Notices:   reviewNotices,
 		Ender:     mirrorEnder,
 		Recorder:  trail,
 		Notifier:  reviewNotifier,
@@ -565,14 +567,15 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	reviewingService := reviewing.New(reviewingConfig, reviewingPorts)
 	registryapiReviews := registryapi.NewReviews(authority, resource, reviewingService)
-	reviewNotices := registryrecordsStores.ReviewNotices
 	hidden := newHidden(quarantiningService)
+	show := newShow(reviewingService)
 	reminderPorts := reviewing.ReminderPorts{
 		Reviews:  reviews,
 		Backlog:  reviewBacklog,
 		Notices:  reviewNotices,
 		Grants:   grants,
 		Hidden:   hidden,
+		Show:     show,
 		Notifier: reviewNotifier,
 		Clock:    clock,
 		Waiter:   waiter,
@@ -1208,6 +1211,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Companies:   federatingService,
 		Passkeys:    passkeysService,
 		Access:      decidingService,
+		Reviews:     reviewingService,
 	}
 	own := browsing.NewOwn(snapshotReader, sealer, grants)
 	documents := registryjson.NewDocuments()
@@ -1942,6 +1946,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	}
 	reviewBacklog := stores.Backlog
 	toolLists := stores.ToolLists
+	reviewNotices := stores.ReviewNotices
 	mirrorEnder := reviewing.MirrorEnder{
 		Mirrored:   mirroredVersions,
 		Reviews:    reviews,
@@ -1963,6 +1968,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Mirrored:  mirroredVersions,
 		Grants:    grants,
 		Makers:    makers,
+		Notices:   reviewNotices,
 		Ender:     mirrorEnder,
 		Recorder:  trail,
 		Notifier:  reviewNotifier,

@@ -174,7 +174,11 @@ func (r *ReviewNotifier) NotifyReviewer(n authority.WaitingNotice) {
 	}
 	event := notices.Event{Kind: notices.ReviewsWaiting, UserID: auth.UserID(n.Reviewer), At: n.At, Servers: servers}
 	for _, d := range n.First {
-		event.Pages = append(event.Pages, reviewPage(d.ServerName+" "+d.Version, d.Review))
+		name := d.ServerName + " " + d.Version
+		if d.Danger != "" {
+			name += ", dangerous: " + d.Danger
+		}
+		event.Pages = append(event.Pages, reviewPage(name, d.Review))
 	}
 	if n.More || n.Count > len(n.First) {
 		event.Pages = append(event.Pages, notices.Page{Name: "All that waits", Path: "/console/reviews"})

@@ -72,8 +72,10 @@ type ReviewRules interface {
 // ReviewNotices stores when reviewers were notified of pending reviews, and as that of
 // review.Operator, until when submitters were notified of what operators decided.
 type ReviewNotices interface {
-	// Last returns when a reviewer was last notified; the zero time if never.
-	Last(ctx context.Context, reviewer registry.Holder) (time.Time, error)
+	// Last returns when a reviewer was last notified, and what the reviewer has chosen; review.AtOnce by default.
+	Last(ctx context.Context, reviewer registry.Holder) (review.Notified, error)
+	// Choose stores how a reviewer wants to be notified. One who was never notified counts as notified now.
+	Choose(ctx context.Context, reviewer registry.Holder, m review.Mail, now time.Time) error
 	// Record stores that a reviewer is notified now. It returns fault.Conflict if the last time is
 	// not last any more. Of parallel calls, one succeeds.
 	Record(ctx context.Context, reviewer registry.Holder, last, now time.Time) error

@@ -41,6 +41,7 @@ type priorRow struct {
 type noticeRow struct {
 	Reviewer registry.Holder
 	Last     time.Time
+	Mail     review.Mail
 }
 
 // viewTokenKey identifies a token of a view.

@@ -210,8 +210,22 @@ type ReviewNotices struct{ db *Database }
 func NewReviewNotices(db *Database) *ReviewNotices { return &ReviewNotices{db} }
 
 // Last implements [registrystore.ReviewNotices].
-func (s *ReviewNotices) Last(ctx context.Context, reviewer registry.Holder) (time.Time, error) {
-	return result(ctx, s.db, func(context.Context) (time.Time, error) { return s.db.notices.rows[reviewer].Last, nil })
+func (s *ReviewNotices) Last(ctx context.Context, reviewer registry.Holder) (review.Notified, error) {
+	return result(ctx, s.db, func(context.Context) (review.Notified, error) {
+		row := s.db.notices.rows[reviewer]
+		return review.Notified{At: row.Last, Mail: cmp.Or(row.Mail, review.AtOnce)}, nil
+	})
+}
+
+// Choose implements [registrystore.ReviewNotices].
+func (s *ReviewNotices) Choose(ctx context.Context, reviewer registry.Holder, m review.Mail, now time.Time) error {
+	return s.db.run(ctx, func(ctx context.Context) error {
+		row := s.db.notices.rows[reviewer]
+		if row.Last.IsZero() {
+			row.Last = now
+		}
+		return s.db.notices.put(ctx, noticeRow{reviewer, row.Last, m})
+	})
 }
 
 // Record implements [registrystore.ReviewNotices].
@@ -220,6 +234,6 @@ func (s *ReviewNotices) Record(ctx context.Context, reviewer registry.Holder, la
 		if !s.db.notices.rows[reviewer].Last.Equal(storedTime(last)) {
 			return fault.New(fault.Conflict, "the reviewer was notified meanwhile")
 		}
-		return s.db.notices.put(ctx, noticeRow{reviewer, now})
+		return s.db.notices.put(ctx, noticeRow{reviewer, now, s.db.notices.rows[reviewer].Mail})
 	})
 }

@@ -16,7 +16,7 @@ type Limits struct {
 	Registry     uint64        `env:"REGISTRY_RATE_LIMIT" envDefault:"10000" desc:"requests for registry and methods per window and address; of those with a body of more than 64 KiB a sixteenth, at least 1; 0 = no limit"`
 	Window       time.Duration `env:"RATE_LIMIT_WINDOW" envDefault:"15m" desc:"the window of AUTH_RATE_LIMIT, API_RATE_LIMIT and REGISTRY_RATE_LIMIT"`
 	StepUp       uint64        `env:"STEP_UP_LIMIT" envDefault:"5" desc:"step-up challenges and resends per window and user; 0 = no limit"`
-	Notices      uint64        `env:"NOTICE_LIMIT" envDefault:"5" desc:"notices of one kind per person and hour; 0 = no limit"`
+	Notices      uint64        `env:"NOTICE_LIMIT" envDefault:"5" desc:"notices of one kind per person and hour, except of what waits for review; 0 = no limit"`
 	StepUpWindow time.Duration `env:"STEP_UP_WINDOW" envDefault:"1h" desc:"the window of STEP_UP_LIMIT"`
 }
 

@@ -405,11 +405,18 @@ func (s *ruleStore) All(ctx context.Context) ([]review.Rule, error) {
 	})
 }
 
-func (s *noticeStore) Last(ctx context.Context, reviewer registry.Holder) (time.Time, error) {
-	q := database.Query{Text: "SELECT sent_at FROM review_notices WHERE reviewer = ?", Args: []any{string(reviewer)}}
+func (s *noticeStore) Last(ctx context.Context, reviewer registry.Holder) (review.Notified, error) {
+	q := database.Query{Text: "SELECT sent_at, mail FROM review_notices WHERE reviewer = ?", Args: []any{string(reviewer)}}
 	var at database.Instant
-	err := s.db.ScanRow(ctx, q, &at)
-	return at.Time, err
+	mail := review.AtOnce
+	err := s.db.ScanRow(ctx, q, &at, &mail)
+	return review.Notified{At: at.Time, Mail: mail}, err
+}
+
+func (s *noticeStore) Choose(ctx context.Context, reviewer registry.Holder, m review.Mail, now time.Time) error {
+	_, err := s.db.Exec(ctx, `INSERT INTO review_notices (reviewer, sent_at, mail) VALUES (?, ?, ?)
+		ON CONFLICT (reviewer) DO UPDATE SET mail = excluded.mail`, string(reviewer), database.NewInstant(now), string(m))
+	return err
 }
 
 func (s *noticeStore) Record(ctx context.Context, reviewer registry.Holder, last, now time.Time) error {

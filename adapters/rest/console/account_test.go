@@ -208,3 +208,18 @@ func codeOf(t *testing.T, secret string) string {
 	t.Helper()
 	return (&fixture.Authenticator{URI: "otpauth://totp/x?secret=" + strings.ReplaceAll(secret, " ", "")}).Code(t, 0)
 }
+
+// TestMailAboutReviews chooses when a reviewer gets mail. Who has the password alone cannot silence it.
+func TestMailAboutReviews(t *testing.T) {
+	e, s := start(t)
+	bea := e.NewPerson(t, "bea@example.com", "review com.example/*")
+	b := newBrowser(t, s)
+	b.signIn(bea)
+	b.Open("/console/account", http.StatusOK).WantText("Mail about reviews")
+	b.Press("Save the choice", http.StatusForbidden, "mail", "none")
+	b.verify(e, bea, http.StatusOK)
+	b.Open("/console/account", http.StatusOK).WantFields("mail", "at-once")
+	b.Press("Save the choice", http.StatusOK, "mail", "daily").WantText("Mail about reviews comes as you have chosen.").WantFields("mail", "daily")
+	eve := newVerified(t, e, s, "eve@example.com", "publish com.example/*")
+	eve.Open("/console/account", http.StatusOK).WantNoText("Mail about reviews")
+}

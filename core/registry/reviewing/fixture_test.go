@@ -111,7 +111,7 @@ func newFixtureWith(t testing.TB, c reviewing.Config) *fixture {
 	fx.service = reviewing.New(c, reviewing.Ports{
 		Ports:   change.Ports{Transactions: db, Writer: fx.servers, Quarantine: fx.held, Acts: fx.people},
 		Reviews: fx.store, Backlog: fx.store, Rules: fakedb.NewReviewRules(db), Reader: fx.servers,
-		ToolLists: fakedb.NewToolLists(db), Mirrors: fakedb.NewMirrors(db), Mirrored: fakedb.NewMirroredVersions(db), Ender: ender, Grants: fx.grants, Makers: fx.people,
+		ToolLists: fakedb.NewToolLists(db), Mirrors: fakedb.NewMirrors(db), Mirrored: fakedb.NewMirroredVersions(db), Ender: ender, Grants: fx.grants, Makers: fx.people, Notices: fx.notices,
 		Notifier: fx.people,
 		Recorder: fx.people, Cursors: page.NewSealer(make([]byte, 32)), Clock: fx.clock, Entropy: entropy,
 		Events: fx.events,

@@ -208,6 +208,13 @@ func (s *Service) showAll(ctx context.Context, all []review.Review, brief bool, 
 	return false, nil
 }
 
+// Show returns pending reviews with what they change, until they have pageBytes.
+func (s *Service) Show(ctx context.Context, pending []review.Review) ([]review.Shown, error) {
+	var p Page
+	_, err := s.showAll(ctx, pending, false, &p)
+	return p.Reviews, err
+}
+
 // comparedOf returns the documents that reviews are compared with, in their order: what is served
 // now, or what was when they were decided. Either all are pending, or all are decided.
 func (s *Service) comparedOf(ctx context.Context, part []review.Review) ([][]byte, error) {

@@ -1,7 +1,10 @@
 package reviewing
 
 import (
+	"cmp"
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -16,7 +19,6 @@ import (
 
 const (
 	remindEvery   = 10 * time.Second // between two searches for what waits
-	noticeEvery   = time.Hour        // between two notices to one reviewer, at least (contract C-17)
 	countedAtMost = 100              // documents that a notice counts
 	listedAtMost  = 20               // documents that a notice lists
 	grantBatch    = 500              // grants that are read at a time
@@ -31,6 +33,9 @@ const (
 // Hidden returns the notices of what operators put in quarantine after one time and not after another.
 type Hidden func(ctx context.Context, after, until time.Time) ([]authority.QuarantineNotice, error)
 
+// Show returns pending reviews with what they change; fewer if they are large.
+type Show func(ctx context.Context, pending []review.Review) ([]review.Shown, error)
+
 // ReminderPorts are the dependencies of a Reminder. All fields are required.
 type ReminderPorts struct {
 	Reviews  registrystore.Reviews
@@ -38,6 +43,7 @@ type ReminderPorts struct {
 	Notices  registrystore.ReviewNotices
 	Grants   registrystore.Grants
 	Hidden   Hidden
+	Show     Show
 	Notifier authority.ReviewNotifier
 	Clock    clock.Clock
 	Waiter   clock.Waiter
@@ -53,8 +59,7 @@ type (
 	ReminderFailed struct{ Err error }
 )
 
-// Reminder notifies reviewers of what waits for them: once an hour at most, and only if something
-// was submitted since the last notice. It notifies submitters of what operators decided with
+// Reminder notifies reviewers of what was submitted since the last notice, as they have chosen. It notifies submitters of what operators decided with
 // commands, which send nothing themselves. Several instances may run at the same time: one of them
 // sends a notice.
 type Reminder struct{ ports ReminderPorts }
@@ -86,8 +91,7 @@ func (r *Reminder) count(ctx context.Context) error {
 	return err
 }
 
-// NotifyAll notifies each reviewer for whom something new waits and whose last notice is at least
-// an hour ago.
+// NotifyAll notifies each reviewer for whom something new waits, as the reviewer has chosen (review.Mail).
 func (r *Reminder) NotifyAll(ctx context.Context) error {
 	waiting, err := r.ports.Reviews.List(ctx, registrystore.ReviewQuery{State: review.Pending, Limit: 1})
 	if err != nil || len(waiting.Reviews) == 0 {
@@ -116,71 +120,66 @@ func (r *Reminder) NotifyAll(ctx context.Context) error {
 	}
 }
 
-// notify notifies one reviewer, if something that the reviewer may decide was submitted since the
-// last notice.
+// notify notifies one reviewer of what the reviewer may decide and was submitted since the last notice.
 func (r *Reminder) notify(ctx context.Context, reviewer registry.Holder, patterns []registry.Pattern) error {
 	if len(patterns) == 0 {
 		return nil
 	}
 	now := r.ports.Clock.Now().UTC().Truncate(time.Microsecond)
 	last, err := r.ports.Notices.Last(ctx, reviewer)
-	if err != nil || now.Sub(last) < noticeEvery {
+	until, first := last.Mail.Until(now)
+	if err != nil || !until.After(last.At) {
 		return err
 	}
-	isNew, err := r.hasNew(ctx, reviewer, registrystore.ReviewQuery{
-		State: review.Pending, Patterns: patterns, After: last, Limit: countedAtMost, Bytes: pageBytes,
+	found, err := r.ports.Reviews.List(ctx, registrystore.ReviewQuery{
+		State: review.Pending, Patterns: patterns, After: last.At, Until: until, Limit: countedAtMost, Bytes: pageBytes,
 	})
-	if err != nil || !isNew {
+	if err != nil || len(found.Reviews) == 0 || found.Reviews[0].SubmittedAt.After(first) {
 		return err
 	}
-	all, err := r.ports.Reviews.List(ctx, registrystore.ReviewQuery{
-		State: review.Pending, Patterns: patterns, Limit: countedAtMost, Bytes: pageBytes,
-	})
-	if err != nil || len(all.Reviews) == 0 {
+	if found.More { // the others are in the next notice
+		until = found.Reviews[len(found.Reviews)-1].SubmittedAt
+	}
+	fresh := slices.DeleteFunc(found.Reviews, func(x review.Review) bool { return x.IsOwn(reviewer) })
+	notice := authority.WaitingNotice{Reviewer: reviewer, Count: len(fresh), More: found.More, At: now}
+	if notice.First, err = r.describe(ctx, fresh); err != nil {
 		return err
 	}
-	err = r.ports.Notices.Record(ctx, reviewer, last, now)
+	err = r.ports.Notices.Record(ctx, reviewer, last.At, until)
 	if fault.Is(err, fault.Conflict) {
 		return nil // another instance sends it
 	}
-	if err == nil {
-		r.ports.Notifier.NotifyReviewer(authority.WaitingNotice{
-			Reviewer: reviewer, Count: len(all.Reviews), More: all.More, First: firstOf(all.Reviews), At: now,
-		})
+	if err == nil && len(fresh) > 0 {
+		r.ports.Notifier.NotifyReviewer(notice)
 	}
 	return err
 }
 
-// firstOf returns the first of what waits, as many as a notice lists.
-func firstOf(waiting []review.Review) (first []authority.WaitingDocument) {
-	for i := range waiting[:min(len(waiting), listedAtMost)] {
-		r := &waiting[i]
-		first = append(first, authority.WaitingDocument{
-			Review: r.ID, ServerName: r.Name.String(), Version: r.Version.String(),
-		})
+// describe returns the first of what waits, as many as a notice lists, the dangerous ones first.
+func (r *Reminder) describe(ctx context.Context, waiting []review.Review) (first []authority.WaitingDocument, err error) {
+	if len(waiting) == 0 {
+		return nil, nil
 	}
-	return first
-}
-
-// hasNew reports whether a query selects a review that the reviewer may decide.
-func (r *Reminder) hasNew(ctx context.Context, reviewer registry.Holder, q registrystore.ReviewQuery) (bool, error) {
-	found, err := r.ports.Reviews.List(ctx, q)
-	if err != nil {
-		return false, err
-	}
-	for i := range found.Reviews {
-		if !found.Reviews[i].IsOwn(reviewer) {
-			return true, nil
+	shown, err := r.ports.Show(ctx, waiting[:min(len(waiting), listedAtMost)])
+	for _, s := range shown {
+		d := authority.WaitingDocument{Review: s.ID, ServerName: s.Name.String(), Version: s.Version.String()}
+		if s.IsDangerous() {
+			d.Danger = strings.TrimSpace(s.Signs[0].Words + " " + s.Signs[0].Name)
 		}
+		first = append(first, d)
 	}
-	return found.More, nil
+	slices.SortStableFunc(first, func(a, b authority.WaitingDocument) int {
+		return cmp.Compare(min(len(b.Danger), 1), min(len(a.Danger), 1))
+	})
+	return first, err
 }
 
 // NotifySubmitters notifies the submitters of what operators decided and put in quarantine since the
 // last call, on whichever instance. The first call ever notifies no one.
 func (r *Reminder) NotifySubmitters(ctx context.Context) error {
 	until := r.ports.Clock.Now().UTC().Truncate(time.Microsecond).Add(-decisionDelay)
-	last, err := r.ports.Notices.Last(ctx, review.Operator)
+	before, err := r.ports.Notices.Last(ctx, review.Operator)
+	last := before.At
 	if err != nil || !until.After(last) {
 		return err
 	}

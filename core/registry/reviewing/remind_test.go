@@ -8,9 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -65,23 +67,79 @@ func TestReminder(t *testing.T) {
 	}
 	expect("nothing waits", nil)
 	fx.submit(t, "ada", document("com.example/b", "1.0.0"))
-	expect("a submission of a reviewer", map[registry.Holder]int{"bea": 1})
-	fx.submit(t, "eve", document(serverName, "1.0.0"))
-	expect("of the others", map[registry.Holder]int{"ada": 2, "cem": 1})
-	fx.clock.Advance(50 * time.Minute)
-	expect("within an hour", nil)
-	fx.clock.Advance(20 * time.Minute)
-	expect("after an hour", map[registry.Holder]int{"bea": 2})
-	fx.clock.Advance(5 * time.Hour)
+	expect("within seconds", nil)
+	fx.clock.Advance(20 * time.Second)
+	_, err := fx.publish(t, "eve", dangerous("1.0.0"))
+	must.Succeed(t, err)
+	fx.clock.Advance(25 * time.Second) // less than a minute after the first one
+	expect("of what is not one's own, two in one mail", map[registry.Holder]int{"ada": 1, "bea": 2})
+	fx.clock.Advance(20 * time.Second)
+	expect("of the second one alone", map[registry.Holder]int{"cem": 1})
 	expect("nothing new", nil)
+	fx.clock.Advance(5 * time.Hour)
+	expect("nothing new, later", nil)
 	fx.submit(t, "eve", document(serverName, "2.0.0"))
-	expect("something new", map[registry.Holder]int{"ada": 3, "bea": 3, "cem": 2})
+	fx.clock.Advance(45 * time.Second)
+	expect("something new, without what was in the mail before", map[registry.Holder]int{"ada": 1, "bea": 1, "cem": 1})
+
+	choose := func(who, choice string) { must.Succeed(t, fx.service.ChooseMail(t.Context(), request(who), choice)) }
+	choose("ada", "daily")
+	choose("bea", "none")
+	fx.submit(t, "eve", document(serverName, "3.0.0"))
+	fx.submit(t, "eve", dangerous("4.0.0"))
+	fx.clock.Advance(45 * time.Second)
+	expect("as they have chosen", map[registry.Holder]int{"cem": 2})
+	fx.clock.Advance(epoch.AddDate(0, 0, 1).Add(-5 * time.Hour).Sub(fx.clock.Now()) - time.Minute)
+	expect("before the hour of the digest", nil)
+	fx.clock.Advance(2 * time.Minute)
+	expect("the digest", map[registry.Holder]int{"ada": 2})
+	for _, n := range fx.people.waiting {
+		if first := n.First[0]; first.Version != "4.0.0" || first.Danger != "New host https://weather.example.com" || n.First[1].Danger != "" {
+			t.Errorf("the digest begins with %+v, want what is dangerous", n.First)
+		}
+	}
+	choose("bea", "at-once")
+	expect("what came in silence, which still waits", map[registry.Holder]int{"bea": 2})
+}
+
+// TestSeveralReminders checks that several instances send one mail.
+func TestSeveralReminders(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	fx.submit(t, "eve", document(serverName, "1.0.0"))
+	fx.clock.Advance(time.Minute)
+	for range 3 {
+		must.Succeed(t, reviewing.NewReminder(fx.reminderPorts()).NotifyAll(t.Context()))
+	}
+	if n := len(fx.people.waiting); n != 3 {
+		t.Errorf("%d notices were sent, want one to each of three reviewers", n)
+	}
+}
+
+// TestChooseMail checks who may choose, and that the choice is an act: who has stolen a password silences nobody.
+func TestChooseMail(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	wantFault(t, fx.service.ChooseMail(t.Context(), request("bea low"), "none"), fault.Forbidden, "", "no trust")
+	wantFault(t, fx.service.ChooseMail(t.Context(), request("ci"), "none"), fault.Forbidden, "", "a publisher")
+	wantFault(t, fx.service.ChooseMail(t.Context(), request("bea"), "weekly"), fault.Invalid, "mail", "another choice")
+	wantFault(t, fx.service.ChooseMail(t.Context(), request("eve"), "none"), fault.Forbidden, "no grant", "a person who reviews nothing")
+	if m, err := fx.service.Mail(t.Context(), request("bea")); err != nil || m != review.AtOnce {
+		t.Errorf("Mail is %s, %v", m, err)
+	}
+	must.Succeed(t, fx.service.ChooseMail(t.Context(), request("bea"), "none"))
+	if m, err := fx.service.Mail(t.Context(), request("bea")); err != nil || m != review.NoMail {
+		t.Errorf("Mail is %s, %v", m, err)
+	}
+	if a := fx.people.acts; len(a) != 1 || a[0].Action != "review_mail" || a[0].Note != "none" {
+		t.Errorf("the acts are %+v", a)
+	}
 }
 
 func (fx *fixture) reminderPorts() reviewing.ReminderPorts {
 	return reviewing.ReminderPorts{
 		Reviews: fx.store, Backlog: fx.store, Notices: fx.notices, Grants: fx.grants, Notifier: fx.people,
-		Hidden: fx.quarantine().ByOperators, Clock: fx.clock, Waiter: &waiter{}, Reporter: &reporter{},
+		Hidden: fx.quarantine().ByOperators, Show: fx.service.Show, Clock: fx.clock, Waiter: &waiter{}, Reporter: &reporter{},
 	}
 }
 

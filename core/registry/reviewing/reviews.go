@@ -25,6 +25,7 @@ import (
 const (
 	actApprove audit.Action = "approve"
 	actReject  audit.Action = "reject"
+	actMail    audit.Action = "review_mail"
 
 	actApproveFirst   audit.Action = "approve_first"
 	actRequestChanges audit.Action = "request_changes"
@@ -43,6 +44,7 @@ type Ports struct {
 	Mirrored  registrystore.MirroredVersions
 	Grants    registrystore.Grants
 	Makers    authority.Makers
+	Notices   registrystore.ReviewNotices
 	Ender     MirrorEnder
 	Recorder  authority.Recorder
 	Notifier  authority.ReviewNotifier
@@ -97,6 +99,42 @@ func (s *Service) CountPending(ctx context.Context, who authority.Caller) (int, 
 	}
 	counts, err := s.ports.Backlog.Count(ctx, registrystore.ReviewQuery{State: review.Pending, Patterns: patterns})
 	return counts[review.Pending], err
+}
+
+// Mail returns how a person wants mail of what waits. It returns fault.Forbidden below UNVERIFIED.
+func (s *Service) Mail(ctx context.Context, who authority.Caller) (review.Mail, error) {
+	holder, err := who.RequireReader()
+	if err != nil {
+		return "", err
+	}
+	last, err := s.ports.Notices.Last(ctx, holder)
+	return last.Mail, err
+}
+
+// ChooseMail stores how a person wants mail of what waits, with an act. It returns fault.Forbidden below FULL_TRUST: with
+// a stolen password nobody silences a reviewer; or without a grant to review, and fault.Invalid for another choice.
+func (s *Service) ChooseMail(ctx context.Context, who authority.Caller, choice string) error {
+	holder, err := who.RequireFullTrust()
+	if err != nil {
+		return err
+	}
+	m, err := review.ParseMail(choice)
+	if err != nil {
+		return err
+	}
+	patterns, err := s.patternsOf(ctx, holder)
+	if err != nil {
+		return err
+	}
+	if len(patterns) == 0 {
+		return fault.New(fault.Forbidden, "you have no grant to review, so no such mail comes to you")
+	}
+	return s.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
+		if err := s.ports.Notices.Choose(ctx, holder, m, s.ports.Clock.Now()); err != nil {
+			return err
+		}
+		return s.ports.Acts.Record(ctx, authority.Act{Caller: who, Action: actMail, Note: choice})
+	})
 }
 
 // HistoryOf returns how many documents of the submitter of a review were decided here, in each state.

@@ -51,6 +51,7 @@ func RunReviews(t *testing.T, open func(t *testing.T) ReviewStores) {
 		"decisions of operators are listed":                              listsOperatorDecisions,
 		"rules are stored, listed and removed":                           keepsRules,
 		"the time of the last notice changes only from the expected one": keepsNotices,
+		"a reviewer keeps the chosen mail, and the time of the last":      keepsMail,
 		"one of several parallel notices is recorded":                    recordsNoticeOnce,
 		"a failed transaction stores no review":                          rollsReviewsBack,
 		"a call with a cancelled context fails":                          refusesReviewsOfCanceled,

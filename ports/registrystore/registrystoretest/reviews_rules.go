@@ -1,6 +1,7 @@
 package registrystoretest
 
 import (
+	"errors"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -39,7 +40,7 @@ func keepsNotices(t *testing.T, s ReviewStores) {
 	t.Helper()
 	want := func(want time.Time) {
 		t.Helper()
-		if got, err := s.Notices.Last(t.Context(), "bea"); err != nil || !got.Equal(want) {
+		if got, err := s.Notices.Last(t.Context(), "bea"); err != nil || !got.At.Equal(want) {
 			t.Errorf("Last is %v, %v, want %v", got, err, want)
 		}
 	}
@@ -58,9 +59,31 @@ func keepsNotices(t *testing.T, s ReviewStores) {
 		}
 	}
 	want(hour(3))
-	if got, err := s.Notices.Last(t.Context(), "ada"); err != nil || !got.IsZero() {
+	if got, err := s.Notices.Last(t.Context(), "ada"); err != nil || !got.At.IsZero() {
 		t.Errorf("Last of another reviewer is %v, %v, want none", got, err)
 	}
+}
+
+func keepsMail(t *testing.T, s ReviewStores) {
+	t.Helper()
+	want := func(who registry.Holder, at time.Time, m review.Mail) {
+		t.Helper()
+		got, err := s.Notices.Last(t.Context(), who)
+		if err != nil || !got.At.Equal(at) || got.Mail != m {
+			t.Errorf("Last of %s is %+v, %v, want %s at %v", who, got, err, m, at)
+		}
+	}
+	want("ada", time.Time{}, review.AtOnce)
+	if err := errors.Join(s.Notices.Record(t.Context(), "ada", time.Time{}, hour(1)), s.Notices.Choose(t.Context(), "ada", review.Daily, hour(2)),
+		s.Notices.Choose(t.Context(), "bea", review.NoMail, hour(2))); err != nil {
+		t.Fatal(err)
+	}
+	want("ada", hour(1), review.Daily)
+	want("bea", hour(2), review.NoMail)
+	if err := s.Notices.Record(t.Context(), "ada", hour(1), hour(3)); err != nil {
+		t.Fatal(err)
+	}
+	want("ada", hour(3), review.Daily)
 }
 
 func recordsNoticeOnce(t *testing.T, s ReviewStores) {

@@ -23,6 +23,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/tokens"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 )
 
 //go:embed templates
@@ -52,6 +55,7 @@ const (
 	removePath        = authenticatorPath + "/remove"
 	codesPath         = authenticatorPath + "/codes"
 	logPath           = Path + "/log"
+	mailPath          = Path + "/mail"
 	unlinkPath        = Path + "/identities/:id/unlink"
 )
 
@@ -65,6 +69,7 @@ type Ports struct {
 	Companies   *federating.Service
 	Passkeys    *passkeys.Service
 	Access      *deciding.Service
+	Reviews     *reviewing.Service
 	// Applications is empty without the authorization server.
 	Applications Applications
 }
@@ -102,6 +107,9 @@ func (p *Pages) Mount(r fiber.Router) {
 	p.site.Post(r, unlinkPath, 3, site.Act{
 		Level: auth.FullTrust, Title: "Unlink this company sign-in", Do: withID(p.unlink),
 	})
+	p.site.Post(r, mailPath, 0, site.Act{
+		Level: auth.FullTrust, Title: "Change the mail about reviews", Do: p.chooseMail, Show: p.showAgain,
+	})
 	r.Get(logPath, p.site.Require(auth.Unverified, p.showLog))
 }
 
@@ -130,7 +138,8 @@ type accountView struct {
 	MoreSessions  int
 	Devices       []deviceView
 	MoreDevices   int
-	Authenticator int // how many are active
+	Authenticator int         // how many are active
+	Mail          review.Mail // about reviews; empty for a person who reviews nothing
 }
 
 // sessionView is a session in words.
@@ -174,12 +183,38 @@ func (p *Pages) showAgain(v *site.Visit, problems site.Problems) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(p.addSessions(v, &view, names), p.addCompanies(v, &view)); err != nil {
+	if err := errors.Join(p.addSessions(v, &view, names), p.addCompanies(v, &view), p.addMail(v, &view)); err != nil {
 		return err
 	}
 	return v.Render(accountPage, site.Head{
 		Title: "My account", Notice: notices[v.Text("done")], Problems: problems,
 	}, view)
+}
+
+// addMail adds how a reviewer wants mail.
+func (p *Pages) addMail(v *site.Visit, view *accountView) error {
+	reviews, err := v.Holds(registry.ActionReview)
+	if err != nil || !reviews {
+		return err
+	}
+	who, err := v.Caller()
+	if err != nil {
+		return err
+	}
+	view.Mail, err = p.ports.Reviews.Mail(v.UserContext(), who)
+	return err
+}
+
+// chooseMail stores how a reviewer wants mail.
+func (p *Pages) chooseMail(v *site.Visit) error {
+	who, err := v.Caller()
+	if err != nil {
+		return err
+	}
+	if err := p.ports.Reviews.ChooseMail(v.UserContext(), who, v.Form.Get("mail")); err != nil {
+		return err
+	}
+	return v.Redirect(Path + "?done=mail#reviews")
 }
 
 // addDevices adds the devices, one of them with a name as it was typed, and returns the names of
@@ -302,6 +337,7 @@ var notices = map[string]string{
 	"session": "The session is ended.", "revoked": "The device is revoked, and its sessions are ended.",
 	"trusted": "The device is trusted from its next sign-in on.", "untrusted": "The device is not trusted any more.",
 	"unproven": "The device is trusted from its next sign-in on. This counts only after a code was entered on it.",
+	"mail":     "Mail about reviews comes as you have chosen.",
 	"renamed":  "The device is renamed.",
 	"password": "The password is changed, and all other sessions are ended.",
 	"disabled": "The authenticator app is turned off.", "another": "The authenticator app is added.",
