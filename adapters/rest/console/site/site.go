@@ -52,7 +52,8 @@ type Ports struct {
 // Link is an entry of the navigation.
 type Link struct {
 	Text, Path string
-	Count      int // of what waits there
+	Key        string // that leads there after g; empty without one
+	Count      int    // of what waits there
 }
 
 // Site is the frame of the console. It is safe for concurrent use.
