@@ -1,11 +1,12 @@
 // Package apidocs serves the documentation of the API: the OpenAPI document of all routes as YAML
-// and as JSON, and an HTML page that loads nothing from other sites (contract O-16). It does not
-// check requests against the document. The JSON and the page are generated from openapi.yaml, and in it
+// and as JSON, and HTML pages that load nothing from other sites (contract O-16). It does not
+// check requests against the document. The JSON and the pages are generated from openapi.yaml, and in it
 // what is about kinds of objects that operators manage from the descriptions of the kinds.
 package apidocs
 
 import (
-	_ "embed"
+	"embed"
+	"strings"
 	"sync"
 
 	"github.com/gofiber/fiber/v2"
@@ -20,13 +21,13 @@ var (
 	documentYAML []byte
 	//go:embed openapi.json
 	documentJSON []byte
-	//go:embed page.html
-	pageHTML []byte
+	//go:embed pages
+	pageFiles embed.FS
 	//go:embed page.policy
-	pagePolicy string // the Content-Security-Policy of the page: it may use its own style and nothing else
+	pagePolicy string // the Content-Security-Policy of the pages: they may use their own style and nothing else
 )
 
-// The paths of the document, which views of the registry have too, below their own, and of the page
+// The paths of the document, which views of the registry have too, below their own, and of the pages
 // (contract O-16).
 const (
 	YAMLPath = "/openapi.yaml"
@@ -40,7 +41,10 @@ func Document() []byte { return append([]byte(nil), documentYAML...) }
 // Docs is the documentation in its three formats. It is safe for concurrent use.
 type Docs struct{ bodies func() *bodies }
 
-type bodies struct{ yaml, json, page *responsebody.Fixed }
+type bodies struct {
+	yaml, json *responsebody.Fixed
+	pages      sync.Map // of the parts by name, made when they are first asked for
+}
 
 // New returns the documentation of this program's API. The formats are compressed at the first
 // request, so that they do not delay the start of the service.
@@ -49,7 +53,6 @@ func New() *Docs {
 		return &bodies{
 			yaml: responsebody.NewFixed("application/yaml", documentYAML),
 			json: responsebody.NewFixed(fiber.MIMEApplicationJSON, documentJSON),
-			page: responsebody.NewFixed("text/html; charset=utf-8", pageHTML),
 		}
 	})}
 }
@@ -59,6 +62,7 @@ func (d *Docs) Mount(r fiber.Router) {
 	r.Get(YAMLPath, allowAnyOrigin, d.SendYAML)
 	r.Get(JSONPath, allowAnyOrigin, d.SendJSON)
 	r.Get(PagePath, d.sendPage)
+	r.Get(PagePath+"/:part", d.sendPage)
 }
 
 // SendYAML sends the document as YAML.
@@ -74,7 +78,17 @@ func allowAnyOrigin(c *fiber.Ctx) error {
 	return c.Next()
 }
 
+// sendPage sends the page of a part, or the page that lists all.
 func (d *Docs) sendPage(c *fiber.Ctx) error {
+	name := strings.Clone(c.Params("part", "index"))
+	page, made := d.bodies().pages.Load(name)
+	if !made {
+		text, err := pageFiles.ReadFile("pages/" + name + ".html")
+		if err != nil {
+			return c.Next() // the console has guides below the path too
+		}
+		page, _ = d.bodies().pages.LoadOrStore(name, responsebody.NewFixed(fiber.MIMETextHTMLCharsetUTF8, text))
+	}
 	c.Set(fiber.HeaderContentSecurityPolicy, pagePolicy)
-	return d.bodies().page.Send(c)
+	return page.(*responsebody.Fixed).Send(c)
 }
