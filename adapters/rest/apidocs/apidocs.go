@@ -43,17 +43,23 @@ type Docs struct{ bodies func() *bodies }
 
 type bodies struct {
 	yaml, json *responsebody.Fixed
-	pages      sync.Map // of the parts by name, made when they are first asked for
+	pages      map[string]*responsebody.Fixed // by the name of the part; that of all is "index"
 }
 
 // New returns the documentation of this program's API. The formats are compressed at the first
 // request, so that they do not delay the start of the service.
 func New() *Docs {
 	return &Docs{sync.OnceValue(func() *bodies {
-		return &bodies{
-			yaml: responsebody.NewFixed("application/yaml", documentYAML),
+		b := &bodies{
+			yaml: responsebody.NewFixed("application/yaml", documentYAML), pages: map[string]*responsebody.Fixed{},
 			json: responsebody.NewFixed(fiber.MIMEApplicationJSON, documentJSON),
 		}
+		pages, _ := pageFiles.ReadDir("pages") // they are in the program
+		for _, page := range pages {
+			text, _ := pageFiles.ReadFile("pages/" + page.Name())
+			b.pages[strings.TrimSuffix(page.Name(), ".html")] = responsebody.NewFixed(fiber.MIMETextHTMLCharsetUTF8, text)
+		}
+		return b
 	})}
 }
 
@@ -78,17 +84,12 @@ func allowAnyOrigin(c *fiber.Ctx) error {
 	return c.Next()
 }
 
-// sendPage sends the page of a part, or the page that lists all.
+// sendPage sends the page of a part, or the one that lists all. The console has guides below the path too.
 func (d *Docs) sendPage(c *fiber.Ctx) error {
-	name := strings.Clone(c.Params("part", "index"))
-	page, made := d.bodies().pages.Load(name)
-	if !made {
-		text, err := pageFiles.ReadFile("pages/" + name + ".html")
-		if err != nil {
-			return c.Next() // the console has guides below the path too
-		}
-		page, _ = d.bodies().pages.LoadOrStore(name, responsebody.NewFixed(fiber.MIMETextHTMLCharsetUTF8, text))
+	page := d.bodies().pages[c.Params("part", "index")]
+	if page == nil {
+		return c.Next()
 	}
 	c.Set(fiber.HeaderContentSecurityPolicy, pagePolicy)
-	return page.(*responsebody.Fixed).Send(c)
+	return page.Send(c)
 }

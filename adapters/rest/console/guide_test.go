@@ -68,7 +68,7 @@ func TestGuides(t *testing.T) {
 			t.Errorf("%s is %s", file, got)
 		}
 	}
-	for _, none := range []string{"none", "settings.md", "docs.go", "../guide", "contract", "%00", "%2e%2e/%2e%2e/go.mod"} {
+	for _, none := range []string{"none", "docs.go", "../guide", "contract", "%00", "%2e%2e/%2e%2e/go.mod"} {
 		b.Open("/docs/guide/"+none, http.StatusNotFound)
 	}
 	b.Open("/docs", http.StatusOK)
