@@ -175,6 +175,10 @@ func (v *Visit) send(p *Page, frame frameView) error {
 	if err := p.parse().ExecuteTemplate(&b, "layout", frame); err != nil {
 		return fmt.Errorf("render a page: %w", err)
 	}
+	body, err := p.addGuideLink(b.Bytes(), v.Path())
+	if err != nil {
+		return fmt.Errorf("render a page: %w", err)
+	}
 	securityHeaders.Set(v.Ctx)
 	if v.secret {
 		v.Set(fiber.HeaderCacheControl, "no-store")
@@ -186,7 +190,7 @@ func (v *Visit) send(p *Page, frame frameView) error {
 		v.Set(fiber.HeaderCacheControl, "no-cache")
 	}
 	v.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
-	v.Response().SetBodyRaw(b.Bytes())
+	v.Response().SetBodyRaw(body)
 	return nil
 }
 
