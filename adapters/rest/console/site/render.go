@@ -289,7 +289,8 @@ type Badge struct{ Text, Class string }
 func ReviewBadge(s review.State) Badge {
 	return map[review.State]Badge{
 		review.Pending: {"Pending", "warn"}, review.Approved: {"Approved", "good"}, review.Rejected: {"Rejected", "bad"},
-		review.Superseded: {"Superseded", ""},
+		review.ChangesRequested: {"Changes requested", "warn"},
+		review.Superseded:       {"Superseded", ""},
 	}[s]
 }
 
