@@ -183,9 +183,6 @@ func (v *Visit) send(p *Page, frame frameView) error {
 	if v.secret {
 		v.Set(fiber.HeaderCacheControl, "no-store")
 	}
-	if v.leads != "" {
-		v.Set(fiber.HeaderContentSecurityPolicy, strings.Replace(contentPolicy, "form-action 'self'", "form-action 'self' "+v.leads, 1))
-	}
 	if len(v.Response().Header.Peek(fiber.HeaderCacheControl)) == 0 {
 		v.Set(fiber.HeaderCacheControl, "no-cache")
 	}
