@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/authorizing"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/catalogue"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/guide"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/inbox"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/operating"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/publishing"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/reviewing"
@@ -75,11 +76,13 @@ func New(p Ports) *Console {
 	of.Reviews, of.IsEmpty, of.Trail = p.Auth.Reviewing.Reviews, p.Auth.SignIn.Joining.IsEmpty, p.Auth.SignIn.Trail
 	of.Access = p.Auth.Operating.Access
 	s := site.New(p.Auth.Site, p.Brand)
-	s.SetWaiting(p.Auth.Reviewing.Reviews.CountPending)
+	reviews := reviewing.New(s, p.Auth.Reviewing)
 	c := &Console{site: s, authorizes: p.Auth.Authorizing.On(), pages: []pages{
 		s, guide.New(s), catalogue.New(s, of), catalogue.NewConnect(s, p.Views, p.Public, p.MCP), signin.New(s, p.Auth.SignIn),
 		account.New(s, p.Auth.Account), publishing.New(s, p.Auth.Publishing),
-		reviewing.New(s, p.Auth.Reviewing), operating.New(s, p.Auth.Operating),
+		reviews, operating.New(s, p.Auth.Operating), inbox.New(s, inbox.Ports{
+			Account: p.Auth.Account, Publishing: p.Auth.Publishing, Operating: p.Auth.Operating, Finder: p.Finder, Reviews: reviews,
+		}),
 	}}
 	if c.authorizes {
 		c.pages = append(c.pages, authorizing.New(s, p.Auth.Authorizing))

@@ -27,6 +27,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 //go:embed templates
@@ -251,6 +252,9 @@ func metadataOf(found browsing.Found) map[string]any {
 func NewCard(r registry.Record, hidden []registry.Quarantined) Card {
 	return newCard(r.Release, registry.SummaryOf(r), hidden)
 }
+
+// NewFoundCard returns the card of a server that was found.
+func NewFoundCard(f registrystore.FoundServer) Card { return newCard(f.Release, f.Summary, nil) }
 
 func newCard(r registry.Release, s registry.Summary, hidden []registry.Quarantined) Card {
 	_, short, _ := strings.Cut(r.Name.String(), "/")

@@ -208,7 +208,7 @@ func (s *Site) frame(v *Visit, head Head, main any) (frameView, error) {
 		own = []Link{{Text: "My account", Path: Root + "account"}}
 		if len(more) > 0 {
 			own = []Link{
-				{Text: "My servers", Path: Root + "own"}, {Text: "Request a server", Path: Root + "request"},
+				{Text: "Home", Path: MyHome}, {Text: "My servers", Path: Root + "own"}, {Text: "Request a server", Path: Root + "request"},
 				{Text: "What may I use", Path: Root + "account/access"}, {Text: "Tokens", Path: Root + "account/tokens"}, own[0],
 			}
 		}
@@ -262,16 +262,11 @@ func linksOf(v *Visit) ([]Link, error) {
 	if !v.Session.TrustLevel.Admits(auth.Unverified) {
 		return nil, nil
 	}
-	links := []Link{{Text: "Publish", Path: Root + "publish"}}
-	if reviews, err := v.Holds(registry.ActionReview); err != nil {
+	waiting, err := v.site.waiting(v)
+	if err != nil {
 		return nil, err
-	} else if reviews {
-		waiting, err := v.countWaiting()
-		if err != nil {
-			return nil, err
-		}
-		links = append(links, Link{"Inbox", Root + "reviews", waiting})
 	}
+	links := []Link{{Text: "Publish", Path: Root + "publish"}, {"Inbox", Root + "inbox", waiting}}
 	operates, err := v.Holds(registry.ActionOperate)
 	if operates {
 		links = append(links, Link{Text: "Operate", Path: Root + "operator"})
