@@ -305,6 +305,9 @@ func NewCard(r registry.Record, hidden []registry.Quarantined) Card {
 	return newCard(r.Release, registry.SummaryOf(r), hidden)
 }
 
+// NewFoundCard returns the card of a server that was found.
+func NewFoundCard(f registrystore.FoundServer) Card { return newCard(f.Release, f.Summary, nil) }
+
 func newCard(r registry.Release, s registry.Summary, hidden []registry.Quarantined) Card {
 	_, short, _ := strings.Cut(r.Name.String(), "/")
 	kinds := kindsOf(s)

@@ -83,5 +83,8 @@ func isCurrent(link, path string) bool {
 	if link == Home {
 		return path == Home || strings.HasPrefix(path, Root+"servers/")
 	}
+	if link == Root+"inbox" && (path == Root+"reviews" || strings.HasPrefix(path, Root+"reviews/")) {
+		return true
+	}
 	return path == link || strings.HasPrefix(path, link+"/")
 }
