@@ -175,6 +175,10 @@ func (v *Visit) send(p *Page, frame frameView) error {
 	if err := p.parse().ExecuteTemplate(&b, "layout", frame); err != nil {
 		return fmt.Errorf("render a page: %w", err)
 	}
+	body, err := p.addGuideLink(b.Bytes(), v.Path())
+	if err != nil {
+		return fmt.Errorf("render a page: %w", err)
+	}
 	securityHeaders.Set(v.Ctx)
 	if v.secret {
 		v.Set(fiber.HeaderCacheControl, "no-store")
@@ -183,7 +187,7 @@ func (v *Visit) send(p *Page, frame frameView) error {
 		v.Set(fiber.HeaderCacheControl, "no-cache")
 	}
 	v.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
-	v.Response().SetBodyRaw(b.Bytes())
+	v.Response().SetBodyRaw(body)
 	return nil
 }
 
@@ -282,7 +286,8 @@ type Badge struct{ Text, Class string }
 func ReviewBadge(s review.State) Badge {
 	return map[review.State]Badge{
 		review.Pending: {"Pending", "warn"}, review.Approved: {"Approved", "good"}, review.Rejected: {"Rejected", "bad"},
-		review.Superseded: {"Superseded", ""},
+		review.ChangesRequested: {"Changes requested", "warn"},
+		review.Superseded:       {"Superseded", ""},
 	}[s]
 }
 
