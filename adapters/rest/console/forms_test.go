@@ -49,6 +49,11 @@ func formsOfOperators() []form {
 		{operator + "views/data", "", "Make this token", operate, []string{"token", "team"},
 			[]wrong{{"token", "Team Data", "Name of the token must have 1 to 40 lower-case letters"}}, once, "already"},
 		{operator + "views", "", "Remove the view data", operate, nil, nil, "The view is removed.", "404"},
+		{operator + "collections?new=1", "", "Add this collection", operate, []string{"name", "start", "sentence", "For all.", "servers", "com.example/a"},
+			[]wrong{{"name", "Data", wrongName}, {"servers", "com.example/*", "Servers"}}, "It is added.", taken("collection", "start")},
+		{operator + "collections/start", "", "Save this collection", operate, []string{"title", "Start here"},
+			[]wrong{{"sentence", "", "Sentence"}}, changed, ""},
+		{operator + "collections", "", "Remove the collection start", operate, nil, nil, "It is removed.", "404"},
 		{operator + "mirrors?new=1", "", "Add this mirror", operate,
 			[]string{"name", "public", "url", "https://registry.invalid", "interval", "24h", "include", "io.github.*"},
 			[]wrong{

@@ -23,7 +23,7 @@ type queueView struct {
 	Filter   queueFilter
 	Filtered bool
 	States   []stateLink
-	Reviews  []queueRow
+	Reviews  []Row
 	Kinds    map[review.Kind]string // in words
 	Next     string
 	Later    bool
@@ -67,19 +67,19 @@ func (p *Pages) queue(v *site.Visit, problems site.Problems) error {
 		site.Head{Title: "Reviews", Notice: p.notice(v, who), Problems: problems.Only("comment")}, view)
 }
 
-// queueRow is a review in the list.
-type queueRow struct {
+// Row is a review in the list.
+type Row struct {
 	review.Shown
 
-	Points    []point // the first ones of its summary
+	Points    []Point // the first ones of its summary
 	More      int     // that are left out
 	Danger    bool
 	Selects   bool // it may be decided together with others
 	Rejecting bool // but only rejected
 }
 
-// point is what a review changes, in words.
-type point struct {
+// Point is what a review changes, in words.
+type Point struct {
 	Words  string
 	Name   string
 	Danger bool
@@ -89,15 +89,15 @@ type point struct {
 const rowPoints = 2
 
 // newQueueRow returns the row of a review with its summary.
-func newQueueRow(r review.Shown) (queueRow, error) {
-	row := queueRow{Shown: r, Selects: r.Kind != review.Tools}
-	var all []point
+func newQueueRow(r review.Shown) (Row, error) {
+	row := Row{Shown: r, Selects: r.Kind != review.Tools}
+	var all []Point
 	for _, l := range r.Lists {
 		for _, d := range l.Differences {
-			all = append(all, point{Words: d.Sentence, Danger: d.IsDangerous()})
+			all = append(all, Point{Words: d.Sentence, Danger: d.IsDangerous()})
 		}
 		for _, f := range l.Findings {
-			all = append(all, point{f.Reason, f.Found, true})
+			all = append(all, Point{f.Reason, f.Found, true})
 		}
 		row.Rejecting = true
 	}
@@ -108,10 +108,10 @@ func newQueueRow(r review.Shown) (queueRow, error) {
 		}
 		for _, p := range points {
 			row.Rejecting = row.Rejecting || !p.IsHarmless()
-			all = append(all, point{p.Words(), cmp.Or(p.Name, p.After, p.Before), p.IsDangerous()})
+			all = append(all, Point{p.Words(), cmp.Or(p.Name, p.After, p.Before), p.IsDangerous()})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b point) int { return cmp.Compare(dangerRank(a.Danger), dangerRank(b.Danger)) })
+	slices.SortStableFunc(all, func(a, b Point) int { return CompareDanger(a.Danger, b.Danger) })
 	for i, p := range all {
 		all[i].Words = strings.ToUpper(p.Words[:1]) + p.Words[1:]
 	}
@@ -121,10 +121,13 @@ func newQueueRow(r review.Shown) (queueRow, error) {
 	return row, nil
 }
 
-// dangerRank orders what is dangerous before the rest.
-func dangerRank(danger bool) int {
-	if danger {
+// CompareDanger orders what is dangerous before the rest.
+func CompareDanger(a, b bool) int {
+	switch {
+	case a == b:
 		return 0
+	case a:
+		return -1
 	}
 	return 1
 }
@@ -132,7 +135,7 @@ func dangerRank(danger bool) int {
 // add adds a page of reviews. What waits is in the order of danger, and then of time.
 func (view *queueView) add(found reviewing.Page) error {
 	for _, r := range found.Reviews {
-		row := queueRow{Shown: r}
+		row := Row{Shown: r}
 		if view.Open {
 			var err error
 			if row, err = newQueueRow(r); err != nil {
@@ -141,7 +144,7 @@ func (view *queueView) add(found reviewing.Page) error {
 		}
 		view.Reviews = append(view.Reviews, row)
 	}
-	slices.SortStableFunc(view.Reviews, func(a, b queueRow) int { return cmp.Compare(dangerRank(a.Danger), dangerRank(b.Danger)) })
+	slices.SortStableFunc(view.Reviews, func(a, b Row) int { return CompareDanger(a.Danger, b.Danger) })
 	if found.NextCursor != "" {
 		view.Next = view.Filter.path(found.NextCursor)
 	}
@@ -200,7 +203,7 @@ func (f queueFilter) All() string { return queueFilter{State: f.State}.path("") 
 // stateLinks returns the links to the lists of reviews in each state.
 func stateLinks(f queueFilter) (links []stateLink) {
 	current := f.State
-	for _, s := range [...]review.State{review.Pending, review.Approved, review.Rejected, review.Superseded} {
+	for _, s := range [...]review.State{review.Pending, review.Approved, review.Rejected, review.ChangesRequested, review.Superseded} {
 		f.State = string(s)
 		links = append(links, stateLink{site.ReviewBadge(s).Text, f.path(""), f.State == current})
 	}
@@ -253,7 +256,7 @@ func (p *Pages) notice(v *site.Visit, who authority.Caller) string {
 	text := notices[v.Text("done")]
 	states := map[string]review.State{
 		"approve": review.Approved, "approve-tools": review.Approved, "approved": review.Approved,
-		"reject": review.Rejected, "reject-tools": review.Rejected, "rejected": review.Rejected,
+		"reject": review.Rejected, "reject-tools": review.Rejected, "rejected": review.Rejected, "changes": review.ChangesRequested,
 	}
 	var names []string
 	ids := strings.SplitN(v.Text("of"), ",", maxNames+1)

@@ -175,25 +175,26 @@ func (v *Visit) send(p *Page, frame frameView) error {
 	if err := p.parse().ExecuteTemplate(&b, "layout", frame); err != nil {
 		return fmt.Errorf("render a page: %w", err)
 	}
+	body, err := p.addGuideLink(b.Bytes(), v.Path())
+	if err != nil {
+		return fmt.Errorf("render a page: %w", err)
+	}
 	securityHeaders.Set(v.Ctx)
 	if v.secret {
 		v.Set(fiber.HeaderCacheControl, "no-store")
-	}
-	if v.leads != "" {
-		v.Set(fiber.HeaderContentSecurityPolicy, strings.Replace(contentPolicy, "form-action 'self'", "form-action 'self' "+v.leads, 1))
 	}
 	if len(v.Response().Header.Peek(fiber.HeaderCacheControl)) == 0 {
 		v.Set(fiber.HeaderCacheControl, "no-cache")
 	}
 	v.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
-	v.Response().SetBodyRaw(b.Bytes())
+	v.Response().SetBodyRaw(body)
 	return nil
 }
 
 // frame returns what the layout shows to the visitor.
 func (s *Site) frame(v *Visit, head Head, main any) (frameView, error) {
 	f := s.bareFrame(v, head, main)
-	links, own := []Link{{Text: "Servers", Path: Home}, {Text: "Connect", Path: Root + "connect"}}, []Link(nil)
+	links, own := []Link{{Text: "Servers", Path: Home, Key: "s"}, {Text: "Connect", Path: Root + "connect", Key: "c"}}, []Link(nil)
 	if v.SignedIn() {
 		f.addPerson(v)
 		more, err := linksOf(v)
@@ -204,7 +205,7 @@ func (s *Site) frame(v *Visit, head Head, main any) (frameView, error) {
 		own = []Link{{Text: "My account", Path: Root + "account"}}
 		if len(more) > 0 {
 			own = []Link{
-				{Text: "My servers", Path: Root + "own"}, {Text: "Request a server", Path: Root + "request"},
+				{Text: "Home", Path: MyHome, Key: "h"}, {Text: "My servers", Path: Root + "own"}, {Text: "Request a server", Path: Root + "request"},
 				{Text: "What may I use", Path: Root + "account/access"}, {Text: "Tokens", Path: Root + "account/tokens"}, own[0],
 			}
 		}
@@ -258,19 +259,14 @@ func linksOf(v *Visit) ([]Link, error) {
 	if !v.Session.TrustLevel.Admits(auth.Unverified) {
 		return nil, nil
 	}
-	links := []Link{{Text: "Publish", Path: Root + "publish"}}
-	if reviews, err := v.Holds(registry.ActionReview); err != nil {
+	waiting, err := v.site.waiting(v)
+	if err != nil {
 		return nil, err
-	} else if reviews {
-		waiting, err := v.countWaiting()
-		if err != nil {
-			return nil, err
-		}
-		links = append(links, Link{"Inbox", Root + "reviews", waiting})
 	}
+	links := []Link{{Text: "Publish", Path: Root + "publish", Key: "p"}, {"Inbox", Root + "inbox", "r", waiting}}
 	operates, err := v.Holds(registry.ActionOperate)
 	if operates {
-		links = append(links, Link{Text: "Operate", Path: Root + "operator"})
+		links = append(links, Link{Text: "Operate", Path: Root + "operator", Key: "o"})
 	}
 	return links, err
 }
@@ -290,7 +286,8 @@ type Badge struct{ Text, Class string }
 func ReviewBadge(s review.State) Badge {
 	return map[review.State]Badge{
 		review.Pending: {"Pending", "warn"}, review.Approved: {"Approved", "good"}, review.Rejected: {"Rejected", "bad"},
-		review.Superseded: {"Superseded", ""},
+		review.ChangesRequested: {"Changes requested", "warn"},
+		review.Superseded:       {"Superseded", ""},
 	}[s]
 }
 
