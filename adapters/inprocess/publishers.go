@@ -188,6 +188,9 @@ func (r *ReviewNotifier) NotifySubmitter(n authority.DecisionNotice) {
 		{false, false}: notices.ReviewRejected, {true, false}: notices.ReviewApproved,
 		{false, true}: notices.ToolsRejected, {true, true}: notices.ToolsApproved,
 	}[[2]bool{n.Approved, n.Tools}]
+	if n.Changes {
+		kind = notices.ChangesRequested
+	}
 	for _, person := range n.People {
 		r.notifier.Notify(notices.Event{
 			Kind: kind, UserID: auth.UserID(person), At: n.At, Servers: n.ServerName + " " + n.Version,

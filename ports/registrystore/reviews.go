@@ -82,6 +82,7 @@ type ReviewNotices interface {
 type ReviewQuery struct {
 	State   review.State
 	Decided bool          // those that are not pending
+	Refused bool          // those that were rejected, or whose changes were requested
 	Name    registry.Name // of the server
 	Within  registry.Pattern
 	Kind    review.Kind

@@ -157,6 +157,7 @@ func (s *Reviews) DecidedByOperator(ctx context.Context, after, until time.Time,
 func selectsReview(q registrystore.ReviewQuery, r review.Review) bool {
 	switch {
 	case q.State != "" && r.State != q.State, q.Decided && r.State == review.Pending,
+		q.Refused && r.State != review.Rejected && r.State != review.ChangesRequested,
 		q.Name != (registry.Name{}) && r.Name != q.Name,
 		q.Within != (registry.Pattern{}) && !q.Within.Matches(r.Name),
 		q.Kind != "" && r.Kind != q.Kind, !q.Until.IsZero() && !r.SubmittedAt.Before(q.Until),

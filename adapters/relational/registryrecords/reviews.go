@@ -148,6 +148,9 @@ func filterReviews(q *registrystore.ReviewQuery) condition {
 	if q.Decided {
 		c = c.and("state <> 'pending'")
 	}
+	if q.Refused {
+		c = c.and("state IN ('rejected', 'changes_requested')")
+	}
 	if q.Name != (registry.Name{}) {
 		c = c.and("name = ?", q.Name.String())
 	}

@@ -62,6 +62,8 @@ func TestReview(t *testing.T) {
 	b.Follow("com.example/weather", http.StatusOK)
 	b.Press("Approve", http.StatusOK).WantText("Approved. The document is listed now.")
 	wantVersion(t, s, "com.example/weather", "1.0.0", http.StatusOK)
+	b.Open("/console/", http.StatusOK).WantText("approved by bea")
+	newBrowser(t, s).Open("/console/", http.StatusOK).WantText("com.example/weather").WantNoText("approved by")
 	awaitNotice(t, notices, "ada@example.com", "approved", "com.example/weather")
 	olga := newVerified(t, e, s, "olga@example.com", operate)
 	olga.Open("/console/operator/log?server=com.example/weather", http.StatusOK)
@@ -303,4 +305,45 @@ func TestReviewsFollow(t *testing.T) {
 	b.Open("/console/reviews", http.StatusOK)
 	b.Follow("com.example/one", http.StatusOK)
 	b.WantText("What came before", "by bea@example.com: “Which host is that?”", "Since then:", "Changed property description")
+}
+
+// TestRequestChanges follows what changes are requested of, until it is approved.
+func TestRequestChanges(t *testing.T) {
+	e := newEnvironment(t)
+	notices := filepath.Join(e.Dir, "notices")
+	s := run(t, e, "REGISTRY_REVIEW=on", "NOTICE_LOG_FILE="+notices)
+	ada := e.NewWriter(t, s, "ada@example.com", "publish com.example/*")
+	publishVersion(t, s, ada, "com.example/one", "1.0.0")
+	publishVersion(t, s, ada, "com.example/two", "1.0.0")
+	b := newVerified(t, e, s, "bea@example.com", "review *")
+	b.Open("/console/reviews", http.StatusOK)
+	b.Follow("com.example/one", http.StatusOK)
+	b.Press("Request changes", http.StatusUnprocessableEntity).WantText("Comment is required")
+	b.Press("Request changes", http.StatusOK, "comment", "Say <b>what</b> it does.")
+	b.WantText("Changes requested. The submitter is told which. com.example/one 1.0.0", "com.example/two 1.0.0 Pending")
+	wantVersion(t, s, "com.example/one", "1.0.0", http.StatusNotFound)
+	b.Open("/console/reviews?state=changes_requested", http.StatusOK).WantText("com.example/one 1.0.0", "Say <b>what</b> it does.")
+	awaitNotice(t, notices, "ada@example.com", "requests changes", "com.example/one")
+
+	author := newBrowser(t, s)
+	author.signIn(ada)
+	author.Follow("My servers", http.StatusOK).WantText("com.example/one 1.0.0 Changes requested by bea@example.com", "Say <b>what</b> it does.")
+	author.Follow("Publish again", http.StatusOK).WantText("Changes requested: “Say <b>what</b> it does.”")
+	if text := author.Field("document"); !strings.Contains(text, "\n  \"name\": \"com.example/one\"") {
+		t.Errorf("the form has the document %q", text)
+	}
+	d := fixture.NewServerDocument("com.example/one", "1.0.0")
+	d["description"] = "It says what it does"
+	ada.PostJSON(t, s, "/v0.1/publish", d).WantStatus(t, http.StatusOK)
+	for n := range 25 { // what is superseded hides no past
+		d["description"] = fmt.Sprint("It says what it does ", n)
+		ada.PostJSON(t, s, "/v0.1/publish", d).WantStatus(t, http.StatusOK)
+	}
+	b.Open("/console/reviews", http.StatusOK)
+	b.Follow("com.example/one", http.StatusOK)
+	b.WantText("What came before Changes requested", "by bea@example.com: “Say <b>what</b> it does.”", "Since then:", "Changed property description")
+	b.Press("Approve", http.StatusOK)
+	wantVersion(t, s, "com.example/one", "1.0.0", http.StatusOK)
+	olga := newVerified(t, e, s, "olga@example.com", operate)
+	olga.Open("/console/operator/log?server=com.example/one", http.StatusOK).WantText("requested changes of com.example/one 1.0.0")
 }

@@ -44,6 +44,7 @@ func (a *Reviews) Mount(r fiber.Router) {
 		r.Get(one, a.known(a.getReview))
 		r.Post(one+"/approve", a.only(authority.Caller.Person, a.decideReview(a.reviews.Approve)))
 		r.Post(one+"/reject", a.only(authority.Caller.Person, a.decideReview(a.reviews.Reject)))
+		r.Post(one+"/request-changes", a.only(authority.Caller.Person, a.decideReview(a.reviews.RequestChanges)))
 	}
 }
 

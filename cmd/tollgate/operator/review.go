@@ -19,7 +19,9 @@ import (
 
 func newReview(p cli.Process) *cobra.Command {
 	return cli.NewGroup("review", "Approve or reject what was published, if REGISTRY_REVIEW is on",
-		newReviewList(p), newReviewShow(p), newReviewApprove(p), newReviewReject(p), newReviewRule(p))
+		newReviewList(p), newReviewShow(p), newReviewApprove(p), newReviewRefusal(p, "reject", "Reject what waits for review", "the remote is not ours"),
+		newReviewRefusal(p, "request-changes", "Request changes of what waits for review, which its publisher then submits again",
+			"describe the tools"), newReviewRule(p))
 }
 
 func newReviewList(p cli.Process) *cobra.Command {
@@ -28,10 +30,10 @@ func newReviewList(p cli.Process) *cobra.Command {
 		Short:   "List what waits for review, the oldest first",
 		Example: "  tollgate review list\n  tollgate review list --state rejected --output json",
 	}
-	state := c.Flags().String("state", string(review.Pending), "pending, approved, rejected or superseded")
+	state := c.Flags().String("state", string(review.Pending), "pending, approved, rejected, changes_requested or superseded")
 	server := c.Flags().String("server", "", "name of a server; all without it")
 	cli.CompleteValues(c, "state", string(review.Pending), string(review.Approved), string(review.Rejected),
-		string(review.Superseded))
+		string(review.ChangesRequested), string(review.Superseded))
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
 		query := url.Values{"state": {*state}}
 		if *server != "" {
@@ -126,7 +128,7 @@ func approveAll(r run, p cli.Process, o *cli.Output, comment string) error {
 	return err
 }
 
-// decideReview approves or rejects a review and returns it.
+// decideReview decides a review and returns it.
 func decideReview(r run, decision, id, comment string) (row reviewRow, err error) {
 	err = r.send(http.MethodPost, reviewPath(id, decision), map[string]string{"comment": comment}, &row)
 	return row.withEmails(r), err
@@ -141,17 +143,18 @@ func reviewPath(parts ...string) string {
 	return path
 }
 
-func newReviewReject(p cli.Process) *cobra.Command {
+// newReviewRefusal returns the command of a decision that refuses a review.
+func newReviewRefusal(p cli.Process, decision, short, comment string) *cobra.Command {
 	c := &cobra.Command{
-		Use:     "reject ID --comment TEXT",
-		Short:   "Reject what waits for review",
-		Example: "  tollgate review reject 9e0c4ad4-3f52-4d0e-8a55-0c3ad2f1b6a7 --comment 'the remote is not ours'",
+		Use:     decision + " ID --comment TEXT",
+		Short:   short,
+		Example: "  tollgate review " + decision + " 9e0c4ad4-3f52-4d0e-8a55-0c3ad2f1b6a7 --comment '" + comment + "'",
 		Args:    cobra.ExactArgs(1),
 	}
-	comment := c.Flags().String("comment", "", "why, for the publisher")
+	why := c.Flags().String("comment", "", "why, for the publisher")
 	cli.RequireFlags(c, "comment")
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
-		row, err := decideReview(r, "reject", r.args[0], *comment)
+		row, err := decideReview(r, decision, r.args[0], *why)
 		return cli.ListTable([]reviewRow{row}), err
 	})
 }

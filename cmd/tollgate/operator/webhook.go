@@ -35,6 +35,8 @@ func newWebhookAdd(p cli.Process) *cobra.Command {
 			"  status       a version, or all of a server, got a status; deletion too\n" +
 			"  approved     a review is approved by a person or a rule\n" +
 			"  rejected     a review is rejected\n" +
+			"  changes_requested\n" +
+			"               changes of what was submitted are requested\n" +
 			"  quarantined  a server or a version is put in quarantine\n" +
 			"  released     a server or a version is released from quarantine",
 		Example: "  tollgate webhook add https://hooks.example.com/tollgate --events published,replaced,status\n" +

@@ -37,7 +37,7 @@ func newServer(p cli.Process) *cobra.Command {
 		Args: cobra.MinimumNArgs(1), Example: "  tollgate server search weather map -o json",
 	}
 	show := &cobra.Command{
-		Use: "show NAME[@VERSION]", Short: "Show the versions of a server, including deleted ones, and what waits or was rejected",
+		Use: "show NAME[@VERSION]", Short: "Show the versions of a server, including deleted ones, and what waits or was refused",
 		Example: "  tollgate server show com.example/weather",
 	}
 	c := cli.NewGroup("server", "Find servers in the registry of a service, and change their status",

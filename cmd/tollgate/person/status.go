@@ -35,7 +35,7 @@ func newStatus(p cli.Process) *cobra.Command {
 		Long: "Without NAME, show the service at which you are signed in and whether it is\n" +
 			"ready; exits with 1 if it is not. With NAME, show the versions of that server\n" +
 			"with their status, including deleted ones, and what of it that you submitted or\n" +
-			"may review waits for review or was rejected, with the comment.\n\n" +
+			"may review waits for review or was refused, with the comment.\n\n" +
 			"With --set, change the status of one version, or without VERSION of all versions\n" +
 			"at once, to active, deprecated or deleted. The message of a deprecated or\n" +
 			"deleted version gives users the reason; without --message the previous message\n" +

@@ -1,10 +1,12 @@
 package person
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/tollgate-dev/tollgate/adapters/tollgateclient"
 	"github.com/tollgate-dev/tollgate/adapters/tollgateclient/account"
@@ -24,7 +26,7 @@ type reviewed struct {
 }
 
 // versions returns the versions of a server that are listed, or one, and before them what waits for
-// review or was rejected, as far as the caller may see it.
+// review or was refused, as far as the caller may see it.
 func (u *publisherRun) versions(
 	ctx context.Context, who *account.Account, name, version string,
 ) ([]tollgateclient.Record, error) {
@@ -55,12 +57,12 @@ func (u *publisherRun) versions(
 	return append(open, listed...), nil
 }
 
-// submissions returns what of a server waits for review or was rejected; nothing for a caller
+// submissions returns what of a server waits for review or was refused; nothing for a caller
 // without a session that may see it, and for a service without review.
 func (u *publisherRun) submissions(
 	ctx context.Context, who *account.Account, name, version string,
 ) (found []tollgateclient.Record, err error) {
-	for _, state := range []review.State{review.Pending, review.Rejected} {
+	for _, state := range []review.State{review.Pending, review.Rejected, review.ChangesRequested} {
 		request := tollgateclient.Request{
 			Method: http.MethodGet, Path: "/v0.1/x/dev.tollgate/reviews",
 			Query: url.Values{"server": {name}, "state": {string(state)}},
@@ -84,6 +86,7 @@ func (u *publisherRun) submissions(
 			}
 		}
 	}
+	slices.SortStableFunc(found, func(a, b tollgateclient.Record) int { return cmp.Compare(a.UpdatedAt, b.UpdatedAt) })
 	return found, nil
 }
 
@@ -104,7 +107,7 @@ func (s reviewed) toRecord(name string) tollgateclient.Record {
 	return r
 }
 
-// withoutLater returns what waits and the last rejection of each version, unless the version was
+// withoutLater returns what waits and the last refusal of each version, unless the version was
 // submitted again or changed since.
 func withoutLater(open, listed []tollgateclient.Record) (left []tollgateclient.Record) {
 	seen, changed := map[string]bool{}, map[string]string{}

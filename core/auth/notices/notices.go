@@ -60,11 +60,12 @@ const (
 	PublisherUsed   Kind = "publisher_used"   // a policy of the person was used for the first time, or with a new key
 	PublisherFailed Kind = "publisher_failed" // a proof for a policy of the person failed, or its key is gone
 
-	ReviewsWaiting Kind = "reviews_waiting" // documents wait until the person approves or rejects them
-	ReviewApproved Kind = "review_approved" // what the person submitted was approved
-	ReviewRejected Kind = "review_rejected" // what the person submitted was rejected
-	ToolsApproved  Kind = "tools_approved"  // a tool list that the person sent was approved
-	ToolsRejected  Kind = "tools_rejected"  // a tool list that the person sent was rejected
+	ReviewsWaiting   Kind = "reviews_waiting"   // documents wait until the person approves or rejects them
+	ReviewApproved   Kind = "review_approved"   // what the person submitted was approved
+	ReviewRejected   Kind = "review_rejected"   // what the person submitted was rejected
+	ChangesRequested Kind = "changes_requested" // the person should change what the person submitted
+	ToolsApproved    Kind = "tools_approved"    // a tool list that the person sent was approved
+	ToolsRejected    Kind = "tools_rejected"    // a tool list that the person sent was rejected
 
 	Quarantined  Kind = "quarantined"   // what the person has published is in quarantine
 	ToolsChanged Kind = "tools_changed" // what the person has published, or may review, shows other tools

@@ -61,7 +61,7 @@ func replaceControls(text string) string {
 // isReview reports whether the event is of a review or of quarantine.
 func (e *Event) isReview() bool {
 	return slices.Contains([]Kind{
-		ReviewsWaiting, ReviewApproved, ReviewRejected, ToolsApproved, ToolsRejected, Quarantined, ToolsChanged,
+		ReviewsWaiting, ReviewApproved, ReviewRejected, ChangesRequested, ToolsApproved, ToolsRejected, Quarantined, ToolsChanged,
 	}, e.Kind)
 }
 

@@ -19,15 +19,16 @@ type Type string
 
 // The types that a webhook may want.
 const (
-	Published   Type = "published"     // a version is listed
-	Replaced    Type = "replaced"      // the document of a version that is listed is another one
-	Status      Type = "status"        // a version, or all of a server, got a status; deletion too
-	Approved    Type = "approved"      // a person or a rule approved a review
-	Rejected    Type = "rejected"      // a person rejected a review
-	Quarantined Type = "quarantined"   // a version or a server was put in quarantine
-	Released    Type = "released"      // a version or a server was released from quarantine
-	Tools       Type = "tools_changed" // a remote shows other tools than the approved ones
-	Purge       Type = "purge"         // caches must drop the responses that have one of the keys
+	Published        Type = "published"         // a version is listed
+	Replaced         Type = "replaced"          // the document of a version that is listed is another one
+	Status           Type = "status"            // a version, or all of a server, got a status; deletion too
+	Approved         Type = "approved"          // a person or a rule approved a review
+	Rejected         Type = "rejected"          // a person rejected a review
+	ChangesRequested Type = "changes_requested" // a person requested changes of what was submitted
+	Quarantined      Type = "quarantined"       // a version or a server was put in quarantine
+	Released         Type = "released"          // a version or a server was released from quarantine
+	Tools            Type = "tools_changed"     // a remote shows other tools than the approved ones
+	Purge            Type = "purge"             // caches must drop the responses that have one of the keys
 )
 
 // Test is the type of the event with which an operator tests a webhook. It reports nothing, and is
@@ -36,7 +37,7 @@ const Test Type = "test"
 
 // Types returns the types that a webhook may want.
 func Types() []Type {
-	return []Type{Published, Replaced, Status, Approved, Rejected, Quarantined, Released, Tools, Purge}
+	return []Type{Published, Replaced, Status, Approved, Rejected, ChangesRequested, Quarantined, Released, Tools, Purge}
 }
 
 // ParseType returns the type with the given name. It returns fault.Invalid for any other text.

@@ -35,7 +35,7 @@ func TestKeys(t *testing.T) {
 // TestChanges checks which events change what can be read.
 func TestChanges(t *testing.T) {
 	t.Parallel()
-	not := map[Type]bool{Approved: true, Rejected: true, Purge: true, Test: true, Tools: true}
+	not := map[Type]bool{Approved: true, Rejected: true, ChangesRequested: true, Purge: true, Test: true, Tools: true}
 	for _, kind := range append(Types(), Test) {
 		if kind.Changes() == not[kind] {
 			t.Errorf("%s: %v", kind, kind.Changes())

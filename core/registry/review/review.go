@@ -30,11 +30,13 @@ const (
 	Approved   State = "approved"
 	Rejected   State = "rejected"
 	Superseded State = "superseded" // another document of the version was submitted meanwhile
+
+	ChangesRequested State = "changes_requested" // it is listed when it is submitted again with them
 )
 
 // ParseState returns the state with the given name. It returns fault.Invalid for any other text.
 func ParseState(s string) (State, error) {
-	return fault.OneOf("state", s, Pending, Approved, Rejected, Superseded)
+	return fault.OneOf("state", s, Pending, Approved, Rejected, ChangesRequested, Superseded)
 }
 
 // Kind says what a review adds to the registry.
@@ -101,12 +103,13 @@ const (
 	approve event = iota
 	reject
 	supersede
+	requestChanges
 )
 
 // transitions are all transitions of reviews. An event without one is refused.
 func transitions() map[State]map[event]State {
 	return map[State]map[event]State{
-		Pending: {approve: Approved, reject: Rejected, supersede: Superseded},
+		Pending: {approve: Approved, reject: Rejected, supersede: Superseded, requestChanges: ChangesRequested},
 	}
 }
 
@@ -128,6 +131,7 @@ func (r Review) Supersede(now time.Time) (Review, error) { return r.transition(s
 // Decision is what a person decides about a review.
 type Decision struct {
 	Approve bool
+	Changes bool   // it is refused until something changes
 	Many    bool   // it is one of many: it approves no tools
 	Unread  bool   // it approves only what is harmless
 	By      string // user id or Operator
@@ -139,8 +143,11 @@ type Decision struct {
 // pending, and fault.Forbidden if the decider has submitted the document, also through a policy.
 func (r Review) Decide(d Decision) (Review, error) {
 	e := reject
-	if d.Approve {
+	switch {
+	case d.Approve:
 		e = approve
+	case d.Changes:
+		e = requestChanges
 	}
 	decided, err := r.transition(e, d.At)
 	if err != nil {

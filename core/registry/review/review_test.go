@@ -43,7 +43,7 @@ func TestDecide(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawReview(t)
 		by := rapid.SampledFrom(people).Draw(t, "decider")
-		d := review.Decision{Approve: rapid.Bool().Draw(t, "approve"), By: string(by), Comment: "why", At: now}
+		d := review.Decision{Approve: rapid.Bool().Draw(t, "approve"), Changes: rapid.Bool().Draw(t, "changes"), By: string(by), Comment: "why", At: now}
 		got, err := r.Decide(d)
 		own := r.Submitter.Key == string(by) || slices.Contains(r.Submitter.Makers, by)
 		switch {
@@ -57,8 +57,11 @@ func TestDecide(t *testing.T) {
 			}
 		default:
 			want := review.Rejected
-			if d.Approve {
+			switch {
+			case d.Approve:
 				want = review.Approved
+			case d.Changes:
+				want = review.ChangesRequested
 			}
 			if err != nil || got.State != want || got.DecidedBy != d.By || got.Comment != "why" ||
 				!got.DecidedAt.Equal(now.Truncate(time.Microsecond)) {
@@ -75,7 +78,7 @@ func TestDecide(t *testing.T) {
 // by a rule.
 func TestOtherTransitions(t *testing.T) {
 	t.Parallel()
-	for _, state := range []review.State{review.Pending, review.Approved, review.Rejected, review.Superseded} {
+	for _, state := range []review.State{review.Pending, review.Approved, review.Rejected, review.ChangesRequested, review.Superseded} {
 		r := review.Review{State: state}
 		superseded, supersedeErr := r.Supersede(now)
 		approved, approveErr := r.ApproveByRule("rule", now)

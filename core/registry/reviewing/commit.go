@@ -67,7 +67,10 @@ func (s *Service) commit(
 func (s *Service) decision(
 	ctx context.Context, l change.Server, r review.Review, d review.Decision, served **registry.Release,
 ) (func(ctx context.Context) error, error) {
+	_, mirrored := mirror.OfSubmitter(r.Submitter.Key)
 	switch {
+	case d.Changes && (mirrored || r.Kind == review.Tools):
+		return nil, fault.New(fault.Conflict, "nobody can submit it again here with changes: reject it, and say why")
 	case r.Kind == review.Tools:
 		return s.decideTools(ctx, l, r, d)
 	case !d.Approve:
@@ -114,7 +117,10 @@ func (s *Service) recordEvents(ctx context.Context, r review.Review, served *reg
 		}
 		return s.ports.Events.RecordTools(ctx, r.Name)
 	}
-	if served == nil {
+	switch {
+	case r.State == review.ChangesRequested:
+		return s.ports.Events.RecordReview(ctx, event.ChangesRequested, r)
+	case served == nil:
 		return s.ports.Events.RecordReview(ctx, event.Rejected, r)
 	}
 	if err := s.ports.Events.RecordReview(ctx, event.Approved, r); err != nil {

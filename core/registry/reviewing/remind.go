@@ -224,7 +224,7 @@ func newDecisionNotice(r review.Review) authority.DecisionNotice {
 		people = nil
 	}
 	return authority.DecisionNotice{
-		People: people, Approved: r.State == review.Approved, Tools: r.Kind == review.Tools,
+		People: people, Approved: r.State == review.Approved, Changes: r.State == review.ChangesRequested, Tools: r.Kind == review.Tools,
 		ServerName: r.Name.String(), Version: r.Version.String(), Review: r.ID, Comment: r.Comment, At: r.DecidedAt,
 	}
 }

@@ -25,6 +25,8 @@ import (
 const (
 	actApprove audit.Action = "approve"
 	actReject  audit.Action = "reject"
+
+	actRequestChanges audit.Action = "request_changes"
 )
 
 // Ports are the dependencies of a Service. All fields are required.
@@ -104,11 +106,11 @@ func (s *Service) HistoryOf(ctx context.Context, r review.Review) (map[review.St
 // pastAtMost is how many decisions Before looks at.
 const pastAtMost = 20
 
-// Before returns the last rejection of another document of the version of a review, which the caller has read; the
-// zero value without one.
+// Before returns the last review of another document of the version of a review, which the caller has read, that was
+// rejected or whose changes were requested; the zero value without one.
 func (s *Service) Before(ctx context.Context, r review.Review) (review.Review, error) {
 	past, err := s.ports.Reviews.List(ctx, registrystore.ReviewQuery{
-		Name: r.Name, State: review.Rejected, Newest: true, Limit: pastAtMost, Bytes: pageBytes,
+		Name: r.Name, Refused: true, Newest: true, Limit: pastAtMost, Bytes: pageBytes,
 	})
 	for _, before := range past.Reviews {
 		if before.Version == r.Version && before.ID != r.ID && before.Part == r.Part && before.Source == r.Source &&
@@ -176,14 +178,23 @@ func (s *Service) Reject(ctx context.Context, who authority.Caller, id registry.
 	return s.decide(ctx, who, id, review.Decision{Comment: comment})
 }
 
+// RequestChanges refuses a pending review until its document is submitted again, and notifies its submitter. Errors as
+// of Reject, and fault.Conflict for what no one can submit again: a tool list, and the document of a mirror.
+func (s *Service) RequestChanges(ctx context.Context, who authority.Caller, id registry.ReviewID, comment string) (review.Shown, error) {
+	return s.decide(ctx, who, id, review.Decision{Changes: true, Comment: comment})
+}
+
 // decide decides a review. Every refusal of a person is recorded. A Reminder notifies the
 // submitters of what operators decide.
 func (s *Service) decide(
 	ctx context.Context, who authority.Caller, id registry.ReviewID, d review.Decision,
 ) (review.Shown, error) {
 	act := authority.Act{Caller: who, Action: actReject, Review: id}
-	if d.Approve {
+	switch {
+	case d.Approve:
 		act.Action = actApprove
+	case d.Changes:
+		act.Action = actRequestChanges
 	}
 	holder, err := who.Person()
 	if err != nil {
@@ -212,7 +223,7 @@ func (s *Service) decideAct(ctx context.Context, act *authority.Act, d review.De
 		return review.Shown{}, err
 	}
 	act.ServerName, act.Version = found.Name.String(), found.Version.String()
-	if found.Kind == review.Tools {
+	if found.Kind == review.Tools && !d.Changes {
 		if err := s.describeTools(ctx, act, &found, d); err != nil {
 			return review.Shown{}, err
 		}

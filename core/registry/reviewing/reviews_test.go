@@ -140,6 +140,52 @@ func TestRefusedDecisions(t *testing.T) {
 	}
 }
 
+// TestRequestChanges checks that a version whose changes are requested is not listed, and waits again with its past
+// when it is submitted again; and that they are requested of nothing that nobody submits again.
+func TestRequestChanges(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	o := fx.submit(t, "ada", document(serverName, "1.0.0"))
+	changes := func(token string, id registry.ReviewID, comment string) error {
+		_, err := fx.service.RequestChanges(t.Context(), request(token), id, comment)
+		return err
+	}
+	wantFault(t, changes("bea", o.Pending, " "), fault.Invalid, "comment", "no comment")
+	wantFault(t, changes("ada", o.Pending, "more"), fault.Forbidden, "yourself", "an own one")
+	wantFault(t, changes("bea low", o.Pending, "more"), fault.Forbidden, "", "no trust")
+	fx.requireState(t, review.Pending, o.Pending)
+	must.Succeed(t, changes("bea", o.Pending, "more"))
+	fx.requireState(t, review.ChangesRequested, o.Pending)
+	if _, ok := fx.served(t, serverName, "1.0.0"); ok {
+		t.Error("the version is served")
+	}
+	if n := fx.people.decisions; len(n) != 1 || !n[0].Changes || n[0].Approved || n[0].Comment != "more" {
+		t.Errorf("notices are %+v", n)
+	}
+	if a := fx.people.acts[len(fx.people.acts)-1]; a.Action != "request_changes" || a.Reason != "" {
+		t.Errorf("the act is %+v", a)
+	}
+	for _, err := range []error{changes("cem", o.Pending, "x"), func() error {
+		_, err := fx.service.Approve(t.Context(), request("cem"), o.Pending, "")
+		return err
+	}()} {
+		wantFault(t, err, fault.Conflict, "not pending", "a decision after it")
+	}
+	again := fx.submit(t, "ada", document(serverName, "1.0.0", `"title":"More"`))
+	r, err := fx.service.Find(t.Context(), request("bea"), again.Pending)
+	must.Succeed(t, err)
+	before, err := fx.service.Before(t.Context(), r)
+	if err != nil || before.ID != o.Pending || before.State != review.ChangesRequested || before.Comment != "more" {
+		t.Errorf("before is %+v, %v", before, err)
+	}
+	mirrored := r
+	mirrored.ID, mirrored.Version, mirrored.Submitter = "3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3d", o.Version, review.Submitter{Key: "mirror:acme"}
+	mirrored.Name, err = registry.ParseName("com.example/mirrored")
+	must.Succeed(t, err)
+	must.Succeed(t, fx.store.Add(t.Context(), mirrored, 10))
+	wantFault(t, changes("bea", mirrored.ID, "more"), fault.Conflict, "reject it", "what a mirror brings")
+}
+
 // TestCannotBeServed checks approvals of documents that cannot be listed any more. Their reviews
 // stay pending.
 func TestCannotBeServed(t *testing.T) {

@@ -41,6 +41,7 @@ func RunReviews(t *testing.T, open func(t *testing.T) ReviewStores) {
 		"a decided review cannot be decided again":                       refusesSecondDecision,
 		"one of several parallel decisions is stored":                    decidesOnce,
 		"reviews are listed by state, pattern and submitter":             listsReviews,
+		"rejections and requests of changes are listed together":         listsRefused,
 		"pages list every review once":                                   readsReviewPages,
 		"a page ends when its documents reach the limit of bytes":        endsReviewPages,
 		"the versions that a review is compared with are found":          findsCompared,
@@ -293,6 +294,15 @@ func decidesOnce(t *testing.T, s ReviewStores) {
 	if decided.Load() != 1 {
 		t.Errorf("%d decisions were stored, want one", decided.Load())
 	}
+}
+
+func listsRefused(t *testing.T, s ReviewStores) {
+	t.Helper()
+	refused, changed := approved(newReview(t, 2, "com.example/a", "ada")), approved(newReview(t, 3, "com.example/a", "ada"))
+	refused.State, changed.State = review.Rejected, review.ChangesRequested
+	s.add(t, newReview(t, 1, "com.example/a", "ada"), refused, changed, approved(newReview(t, 4, "com.example/a", "ada")))
+	s.want(t, registrystore.ReviewQuery{Refused: true}, refused, changed)
+	s.want(t, registrystore.ReviewQuery{State: review.ChangesRequested}, changed)
 }
 
 func listsReviews(t *testing.T, s ReviewStores) {

@@ -169,6 +169,13 @@ func checkRejection(t *testing.T, s *site) {
 		t.Errorf("the review is %+v", r)
 	}
 	s.wantHidden(t, name, "com.example/rejected")
+	changed := s.submit(t, s.ada, titled(name, "1.0.0", "another"))
+	s.decide(t, s.bea, changed, "request-changes", `{}`).WantStatus(t, 400)
+	s.decide(t, s.bea, changed, "request-changes", `{"comment":"another title"}`).WantStatus(t, 200).Decode(t, &r)
+	if r.State != "changes_requested" || *r.Comment != "another title" {
+		t.Errorf("the review is %+v", r)
+	}
+	s.wantHidden(t, name, "com.example/rejected")
 	s.send(t, s.ada, "PUT", "/v0.1"+fixture.ServerPath(name, "1.0.0"), titled(name, "1.0.0", "x")).WantStatus(t, 404)
 	s.approve(t, s.cem, s.submit(t, s.ada, titled(name, "1.0.0", "second")))
 	s.wantShown(t, name, "1.0.0", "second")
@@ -183,7 +190,7 @@ func checkErrors(t *testing.T, s *site) {
 	}
 	low.DeviceToken = ""
 	low.Login(t, s.one)
-	for _, verdict := range []string{"approve", "reject"} {
+	for _, verdict := range []string{"approve", "reject", "request-changes"} {
 		path := reviewsPath + "/" + id + "/" + verdict
 		for _, c := range []struct {
 			label  string
@@ -209,7 +216,7 @@ func checkErrors(t *testing.T, s *site) {
 		}
 	}
 	s.approve(t, s.bea, id)
-	for _, verdict := range []string{"approve", "reject"} {
+	for _, verdict := range []string{"approve", "reject", "request-changes"} {
 		s.decide(t, s.cem, id, verdict, `{"comment":"x"}`).WantStatus(t, 409)
 	}
 	apiclient.Call(t, "GET", s.one.API+reviewsPath, nil).WantStatus(t, 401)
@@ -268,7 +275,7 @@ func checkVisible(t *testing.T, s *site) {
 			t.Errorf("%s sees %v and %v, want %v and %v", c.by.Email, seen[inside], seen[outside], c.inside, c.outside)
 		}
 	}
-	for state := range map[string]bool{"approved": true, "rejected": true, "superseded": true} {
+	for state := range map[string]bool{"approved": true, "rejected": true, "changes_requested": true, "superseded": true} {
 		if len(s.list(t, s.bea, state)) == 0 {
 			t.Errorf("no review is %s", state)
 		}

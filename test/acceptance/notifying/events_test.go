@@ -45,8 +45,10 @@ func checkReviews(t *testing.T, s *site) {
 	served := read(t, s.other, name, "1.0.0")
 	id := s.submit(t, "POST", "/v0.1/publish", fixture.NewServerDocument(name, "2.0.0"))
 	rejected := s.decide(t, id, "reject")
+	changes := s.decide(t, s.submit(t, "POST", "/v0.1/publish", fixture.NewServerDocument(name, "2.0.0")), "request-changes")
 	got := r.awaitEvents("approved one 1.0.0", "published one 1.0.0", "approved one 1.0.0", "replaced one 1.0.0",
-		"rejected one 2.0.0")
+		"rejected one 2.0.0", "changes_requested one 2.0.0")
+	wantBody(t, got[5], "changes_requested", name, "2.0.0", changes)
 	wantBody(t, got[0], "approved", name, "1.0.0", approved)
 	wantBody(t, got[1], "published", name, "1.0.0", published)
 	wantBody(t, got[2], "approved", name, "1.0.0", approvedAgain)

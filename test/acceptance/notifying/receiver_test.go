@@ -236,7 +236,7 @@ type webhook struct {
 }
 
 // allEvents are the names of all types.
-const allEvents = "published,replaced,status,approved,rejected,quarantined,released"
+const allEvents = "published,replaced,status,approved,rejected,changes_requested,quarantined,released"
 
 // add adds a webhook for the receiver and returns its ID.
 func (r *receiver) add(e *fixture.Environment, events, pattern string) string {

@@ -103,8 +103,13 @@ func (p *Pages) gather(v *site.Visit) (view inboxView, err error) {
 	p.keep(v, len(rest))
 	view.Items = append(view.Items, rest...)
 	slices.SortStableFunc(view.Items, func(a, b Item) int { return reviewing.CompareDanger(a.Danger, b.Danger) })
-	view.Lower = !v.Session.TrustLevel.Admits(auth.FullTrust)
-	return view, nil
+	publishes, err := v.Holds(registry.ActionPublish)
+	if err != nil {
+		return view, err
+	}
+	operates, err := v.Holds(registry.ActionOperate)
+	view.Lower = (publishes || operates) && !v.Session.TrustLevel.Admits(auth.FullTrust)
+	return view, err
 }
 
 // kept is a number that was counted, and when.

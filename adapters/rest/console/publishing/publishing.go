@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/core/registry/requesting"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
@@ -97,7 +98,8 @@ func (p *Pages) Mount(r fiber.Router) {
 // publishView is the page for publishing.
 type publishView struct {
 	Document  string
-	Checked   bool // the document was checked
+	Before    review.Shown // the review of the document that is published again; the zero value without one
+	Checked   bool         // the document was checked
 	Name      string
 	Version   string
 	Errors    issuesView
@@ -185,10 +187,11 @@ func excerpt(line string, column int) string {
 }
 
 func (p *Pages) show(v *site.Visit, problems site.Problems) error {
-	document, err := p.submitted(v)
+	before, err := p.submitted(v)
 	if err != nil {
 		return err
 	}
+	document := site.IndentJSON(before.Document).Text
 	patterns, err := v.Patterns(registry.ActionPublish)
 	if err != nil {
 		return err
@@ -197,7 +200,7 @@ func (p *Pages) show(v *site.Visit, problems site.Problems) error {
 		document = newTemplate(patterns)
 	}
 	return v.Render(publishPage, site.Head{Title: "Publish a server", Problems: problems}, publishView{
-		Document: document, WritesOff: p.ports.Writer.WritesOff(), Patterns: patterns,
+		Document: document, Before: before, WritesOff: p.ports.Writer.WritesOff(), Patterns: patterns,
 	})
 }
 
@@ -250,18 +253,17 @@ func (view *publishView) addFindings(findings []publishing.Finding) {
 	}
 }
 
-// submitted returns the document of the review that the query names, to publish it again.
-func (p *Pages) submitted(v *site.Visit) (string, error) {
+// submitted returns the review that the query names, to publish its document again; the zero value without one.
+func (p *Pages) submitted(v *site.Visit) (review.Shown, error) {
 	id := v.Text("review")
 	if id == "" {
-		return "", nil
+		return review.Shown{}, nil
 	}
 	who, err := v.Caller()
 	if err != nil {
-		return "", err
+		return review.Shown{}, err
 	}
-	shown, err := p.ports.Reviews.Get(v.UserContext(), who, registry.ReviewID(id))
-	return site.IndentJSON(shown.Document).Text, err
+	return p.ports.Reviews.Get(v.UserContext(), who, registry.ReviewID(id))
 }
 
 // showAgain shows the form as it was filled in, with what the rules say about the document.

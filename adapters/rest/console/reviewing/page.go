@@ -37,7 +37,7 @@ type reviewView struct {
 	Waiting     int  // reviews that wait for the person
 	Previous    string
 	Next        string        // the addresses of the reviews before and after it; empty without them
-	Past        review.Review // the last rejection of the version; the zero value without one
+	Past        review.Review // the last refusal of the version; the zero value without one
 	PastDecider string
 	Since       []review.Point // what differs from what was rejected
 	Comment     string

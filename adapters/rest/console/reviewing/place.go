@@ -46,7 +46,7 @@ func (p *Pages) addPlace(v *site.Visit, who authority.Caller, view *reviewView) 
 	return p.addNeighbours(v, who, view)
 }
 
-// addPast adds who has rejected the version before, and what differs since.
+// addPast adds who has refused the version before, and what differs since.
 func (p *Pages) addPast(v *site.Visit, view *reviewView) (err error) {
 	if view.PastDecider, err = v.NameOf(view.Past.DecidedBy); err != nil || view.Shown.Kind == review.Tools {
 		return err

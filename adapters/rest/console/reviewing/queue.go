@@ -203,7 +203,7 @@ func (f queueFilter) All() string { return queueFilter{State: f.State}.path("") 
 // stateLinks returns the links to the lists of reviews in each state.
 func stateLinks(f queueFilter) (links []stateLink) {
 	current := f.State
-	for _, s := range [...]review.State{review.Pending, review.Approved, review.Rejected, review.Superseded} {
+	for _, s := range [...]review.State{review.Pending, review.Approved, review.Rejected, review.ChangesRequested, review.Superseded} {
 		f.State = string(s)
 		links = append(links, stateLink{site.ReviewBadge(s).Text, f.path(""), f.State == current})
 	}
@@ -256,7 +256,7 @@ func (p *Pages) notice(v *site.Visit, who authority.Caller) string {
 	text := notices[v.Text("done")]
 	states := map[string]review.State{
 		"approve": review.Approved, "approve-tools": review.Approved, "approved": review.Approved,
-		"reject": review.Rejected, "reject-tools": review.Rejected, "rejected": review.Rejected,
+		"reject": review.Rejected, "reject-tools": review.Rejected, "rejected": review.Rejected, "changes": review.ChangesRequested,
 	}
 	var names []string
 	ids := strings.SplitN(v.Text("of"), ",", maxNames+1)

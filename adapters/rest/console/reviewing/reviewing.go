@@ -85,6 +85,7 @@ func KindInWords(k review.Kind) string { return kinds[k] }
 var notices = map[string]string{
 	"approve": "Approved. The document is listed now.", "approve-tools": "Approved. The tools are the approved ones now.",
 	"reject-tools": "Rejected. What was approved before stays approved.", "reject": "Rejected. The submitter is told why.",
+	"changes":  "Changes requested. The submitter is told which.",
 	"approved": "Approved. The documents are listed now.", "rejected": "Rejected. The submitters are told why.",
 	"hidden": "It is in quarantine, and listed nowhere.", "released": "It is released, and listed as before.",
 }
@@ -124,7 +125,7 @@ func (p *Pages) follow(v *site.Visit, who authority.Caller, decided registry.Rev
 	return v.Redirect(Path + "/" + url.PathEscape(string(next)) + "?" + url.Values{"done": {decision}, "of": {string(decided)}}.Encode())
 }
 
-// decide approves or rejects a document.
+// decide approves or rejects a document, or requests changes of it.
 func (p *Pages) decide(v *site.Visit) error {
 	who, id, err := p.request(v)
 	if err != nil {
@@ -132,10 +133,10 @@ func (p *Pages) decide(v *site.Visit) error {
 	}
 	decision := v.Form.Get("decision")
 	do, known := map[string]func(context.Context, authority.Caller, registry.ReviewID, string) (review.Shown, error){
-		"approve": p.ports.Reviews.Approve, "reject": p.ports.Reviews.Reject,
+		"approve": p.ports.Reviews.Approve, "reject": p.ports.Reviews.Reject, "changes": p.ports.Reviews.RequestChanges,
 	}[decision]
 	if !known {
-		return fault.New(fault.Invalid, "choose whether to approve or to reject")
+		return fault.New(fault.Invalid, "choose whether to approve, to reject or to request changes")
 	}
 	decided, err := do(v.UserContext(), who, id, v.Form.Get("comment"))
 	if err != nil {

@@ -183,9 +183,6 @@ func (v *Visit) send(p *Page, frame frameView) error {
 	if v.secret {
 		v.Set(fiber.HeaderCacheControl, "no-store")
 	}
-	if v.leads != "" {
-		v.Set(fiber.HeaderContentSecurityPolicy, strings.Replace(contentPolicy, "form-action 'self'", "form-action 'self' "+v.leads, 1))
-	}
 	if len(v.Response().Header.Peek(fiber.HeaderCacheControl)) == 0 {
 		v.Set(fiber.HeaderCacheControl, "no-cache")
 	}
@@ -197,7 +194,7 @@ func (v *Visit) send(p *Page, frame frameView) error {
 // frame returns what the layout shows to the visitor.
 func (s *Site) frame(v *Visit, head Head, main any) (frameView, error) {
 	f := s.bareFrame(v, head, main)
-	links, own := []Link{{Text: "Servers", Path: Home}, {Text: "Connect", Path: Root + "connect"}}, []Link(nil)
+	links, own := []Link{{Text: "Servers", Path: Home, Key: "s"}, {Text: "Connect", Path: Root + "connect", Key: "c"}}, []Link(nil)
 	if v.SignedIn() {
 		f.addPerson(v)
 		more, err := linksOf(v)
@@ -208,7 +205,7 @@ func (s *Site) frame(v *Visit, head Head, main any) (frameView, error) {
 		own = []Link{{Text: "My account", Path: Root + "account"}}
 		if len(more) > 0 {
 			own = []Link{
-				{Text: "Home", Path: MyHome}, {Text: "My servers", Path: Root + "own"}, {Text: "Request a server", Path: Root + "request"},
+				{Text: "Home", Path: MyHome, Key: "h"}, {Text: "My servers", Path: Root + "own"}, {Text: "Request a server", Path: Root + "request"},
 				{Text: "What may I use", Path: Root + "account/access"}, {Text: "Tokens", Path: Root + "account/tokens"}, own[0],
 			}
 		}
@@ -266,10 +263,10 @@ func linksOf(v *Visit) ([]Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	links := []Link{{Text: "Publish", Path: Root + "publish"}, {"Inbox", Root + "inbox", waiting}}
+	links := []Link{{Text: "Publish", Path: Root + "publish", Key: "p"}, {"Inbox", Root + "inbox", "r", waiting}}
 	operates, err := v.Holds(registry.ActionOperate)
 	if operates {
-		links = append(links, Link{Text: "Operate", Path: Root + "operator"})
+		links = append(links, Link{Text: "Operate", Path: Root + "operator", Key: "o"})
 	}
 	return links, err
 }
@@ -289,7 +286,8 @@ type Badge struct{ Text, Class string }
 func ReviewBadge(s review.State) Badge {
 	return map[review.State]Badge{
 		review.Pending: {"Pending", "warn"}, review.Approved: {"Approved", "good"}, review.Rejected: {"Rejected", "bad"},
-		review.Superseded: {"Superseded", ""},
+		review.ChangesRequested: {"Changes requested", "warn"},
+		review.Superseded:       {"Superseded", ""},
 	}[s]
 }
 

@@ -92,7 +92,7 @@ func newStyleView(now time.Time) styleView {
 		Name:  "io.github.an-organisation-with-a-very-long-name/a-server-with-a-name-that-is-as-long-as-names-may-well-be",
 		Title: "a \u202egnp.exe\u202c and a zero\u200bwidth space",
 	}
-	for _, state := range []review.State{review.Pending, review.Approved, review.Rejected, review.Superseded} {
+	for _, state := range []review.State{review.Pending, review.Approved, review.Rejected, review.ChangesRequested, review.Superseded} {
 		view.Badges = append(view.Badges, site.ReviewBadge(state))
 	}
 	for _, level := range []auth.TrustLevel{auth.FullTrust, auth.LimitedTrust, auth.Unverified, auth.HighRisk} {
