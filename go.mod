@@ -41,6 +41,7 @@ require (
 	github.com/valkey-io/valkey-go v1.0.79
 	github.com/valyala/fasthttp v1.51.0
 	github.com/wneessen/go-mail v0.8.1
+	github.com/yuin/goldmark v1.8.7
 	go.opentelemetry.io/contrib/propagators/autoprop v0.72.0
 	go.opentelemetry.io/contrib/propagators/b3 v1.47.0
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace v1.47.0

@@ -78,6 +78,7 @@ var sentences = map[string]string{
 	"ACCOUNT_CHANGE link":              "linked|link|the company sign-in [{email} ][at {provider}]",
 	"ACCOUNT_CHANGE unlink":            "unlinked|unlink|the company sign-in [{email} ][at {provider}]",
 	"ACCOUNT_CHANGE grant_add":         "gave|give|[{userId} ][{service} ]the grant [{grant} over {resource}]",
+	"ACCOUNT_CHANGE grant_confirm":     "confirmed|confirm|the grant [{grant} over {resource} ][of {userId}][of {service}]",
 	"ACCOUNT_CHANGE grant_change":      "changed|change|the grant [{grant} over {resource} ][of {userId}][of {service}]",
 	"ACCOUNT_CHANGE grant_remove":      "removed|remove|the grant [{grant} over {resource} ][from {userId}][from {service}]",
 	"ACCOUNT_CHANGE provider_add":      "added|add|the company sign-in [{key}]",

@@ -16,6 +16,9 @@ type location struct {
 // locationOf returns the location of a folder below the root.
 func locationOf(dir string) location {
 	parts := strings.Split(dir, "/")
+	if dir == guides {
+		return location{ring: part, family: dir}
+	}
 	if len(parts) < 2 && parts[0] != "wiring" {
 		return location{ring: unknownRing, family: dir}
 	}

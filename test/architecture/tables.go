@@ -129,6 +129,9 @@ var waitingTests = []string{"test/await"}
 // sharedParts are used by several adapters.
 var sharedParts = []string{"adapters/internal", "adapters/lifecycle", "adapters/requestbody"}
 
+// guides is the folder of the guides, which are files of the program. The folders below it are examples.
+const guides = "docs"
+
 // bridgeAdapters connect two hexagons.
 var bridgeAdapters = []string{"adapters/inprocess"}
 

@@ -28,6 +28,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/auth/oauth"
+	"github.com/tollgate-dev/tollgate/core/auth/tokens"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
@@ -177,7 +178,10 @@ func openOffice(t *testing.T) *office {
 		Parts: []rest.Part{console.New(console.Ports{Auth: &console.AuthPorts{
 			Site:        site.Ports{Cookies: o.cookies, Accounts: accounts, Grants: fakedb.NewGrants(db)},
 			Authorizing: applicationpages.Ports{Begin: o.begin, Continue: o.goOn, Decide: o.decide, GiveUp: o.giveUp},
-			Account:     account.Ports{Applications: account.Applications{List: o.list, Remove: o.remove}},
+			Account: account.Ports{
+				Tokens:       tokens.New(tokens.Ports{Tokens: fakedb.NewAPITokens(db)}),
+				Applications: account.Applications{List: o.list, Remove: o.remove},
+			},
 			Operating: operating.Ports{
 				Providers: new(federating.Providers), Services: new(delegating.Services), AccessRules: ruling.New(ruling.Ports{}),
 				Mirrors: new(mirroring.Operator), Views: new(viewing.Operator),

@@ -14,6 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/account"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/authorizing"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/catalogue"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/guide"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/inbox"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/operating"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/publishing"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/reviewing"
@@ -69,16 +71,18 @@ func New(p Ports) *Console {
 	of := catalogue.Ports{Servers: p.Servers, Finder: p.Finder, Hidden: p.Hidden, Views: p.Views, Tools: p.Tools}
 	if p.Auth == nil {
 		s := site.New(site.Ports{Reading: p.Reading}, p.Brand)
-		return &Console{site: s, pages: []pages{s, catalogue.New(s, of), catalogue.NewConnect(s, p.Views, p.Public, p.MCP)}}
+		return &Console{site: s, pages: []pages{s, guide.New(s), catalogue.New(s, of), catalogue.NewConnect(s, p.Views, p.Public, p.MCP)}}
 	}
 	of.Reviews, of.IsEmpty, of.Trail = p.Auth.Reviewing.Reviews, p.Auth.SignIn.Joining.IsEmpty, p.Auth.SignIn.Trail
 	of.Access = p.Auth.Operating.Access
 	s := site.New(p.Auth.Site, p.Brand)
-	s.SetWaiting(p.Auth.Reviewing.Reviews.CountPending)
+	reviews := reviewing.New(s, p.Auth.Reviewing)
 	c := &Console{site: s, authorizes: p.Auth.Authorizing.On(), pages: []pages{
-		s, catalogue.New(s, of), catalogue.NewConnect(s, p.Views, p.Public, p.MCP), signin.New(s, p.Auth.SignIn),
+		s, guide.New(s), catalogue.New(s, of), catalogue.NewConnect(s, p.Views, p.Public, p.MCP), signin.New(s, p.Auth.SignIn),
 		account.New(s, p.Auth.Account), publishing.New(s, p.Auth.Publishing),
-		reviewing.New(s, p.Auth.Reviewing), operating.New(s, p.Auth.Operating),
+		reviews, operating.New(s, p.Auth.Operating), inbox.New(s, inbox.Ports{
+			Account: p.Auth.Account, Publishing: p.Auth.Publishing, Operating: p.Auth.Operating, Finder: p.Finder, Reviews: reviews,
+		}),
 	}}
 	if c.authorizes {
 		c.pages = append(c.pages, authorizing.New(s, p.Auth.Authorizing))
@@ -111,7 +115,7 @@ func (*Console) Name() string { return "console" }
 
 // Owns implements rest.Part. No limit applies to the static files.
 func (c *Console) Owns(path string) bool {
-	return c.authorizes && authorizing.Owns(path) || path+"/" == site.Root || strings.HasPrefix(path, site.Root) && !strings.HasPrefix(path, site.StaticRoot)
+	return c.authorizes && authorizing.Owns(path) || strings.HasPrefix(path, site.GuidePath) || path+"/" == site.Root || strings.HasPrefix(path, site.Root) && !strings.HasPrefix(path, site.StaticRoot)
 }
 
 // Scope implements rest.Part: forms with secrets have the limit of the paths below /auth.

@@ -72,8 +72,8 @@ func TestHostileTexts(t *testing.T) {
 	a.signIn(ada)
 	b.Open("/console/reviews", http.StatusOK).Follow("com.example/weather", http.StatusOK)
 	review := b.Page.URL.RequestURI()
-	b.wantHarmless(review)
-	a.wantHarmless(review, "/console/own")
+	b.wantHarmless(review, "/console/inbox", "/console/home")
+	a.wantHarmless(review, "/console/own", "/console/home")
 	b.Open(review, http.StatusOK).Press("Approve", http.StatusOK, "comment", markup)
 	apiclient.Call(t, "PATCH", s.API+"/v0.1/servers/com.example%2Fweather/versions/1.0.0/status", map[string]string{
 		"status": "deprecated", "statusMessage": hostile,
@@ -88,7 +88,7 @@ func TestHostileTexts(t *testing.T) {
 			t.Errorf("%s does not show what is not seen", page)
 		}
 	}
-	a.wantHarmless("/console/?q="+strings.ReplaceAll(markup, " ", "+"), "/console/account")
+	a.wantHarmless("/console/?q="+strings.ReplaceAll(markup, " ", "+"), "/console/account", "/console/home")
 	b.Open("/console/quarantine", http.StatusOK)
 	b.Press("Put in quarantine", http.StatusOK, "name", "com.example/weather", "version", "", "reason", markup)
 	b.wantHarmless("/console/quarantine", "/console/reviews?state=approved", "/console/operator/people",

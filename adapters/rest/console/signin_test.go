@@ -136,7 +136,7 @@ func TestNoOpenRedirect(t *testing.T) {
 	} {
 		b := newBrowser(t, s)
 		b.Open("/console/sign-in?next="+url.QueryEscape(next), http.StatusOK)
-		b.Press("Sign in", http.StatusOK, "email", ada.Email, "password", fixture.Password).WantPath("/console/")
+		b.Press("Sign in", http.StatusOK, "email", ada.Email, "password", fixture.Password).WantPath("/console/home")
 	}
 }
 

@@ -105,6 +105,9 @@ func (s *Service) CheckLockout(ctx context.Context, next *access.Rule) error {
 	return err
 }
 
+// On reports whether proxies may ask: else the rules decide nothing.
+func (s *Service) On() bool { return s.config.On }
+
 // UsagePage is a part of what a caller may use.
 type UsagePage struct {
 	Usages []access.Usage

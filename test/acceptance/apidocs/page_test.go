@@ -12,32 +12,83 @@ import (
 	"golang.org/x/net/html"
 )
 
-// TestPage expects a page with every operation and schema, without dead links, that loads nothing.
-func TestPage(t *testing.T) {
-	status, header, text := get(t, "/docs")
-	if status != 200 || header("Content-Type") != "text/html; charset=utf-8" {
-		t.Fatalf("%d %s", status, header("Content-Type"))
+// maxPage is the size in bytes that no page exceeds.
+const maxPage = 300_000
+
+// readPages returns the text of all pages by address: the one that lists all and those that its menu has.
+func readPages(t *testing.T) map[string]string {
+	t.Helper()
+	_, _, index := get(t, "/docs")
+	pages := map[string]string{"/docs": index}
+	_, links := readPage(t, index)
+	for _, link := range links {
+		address, _, _ := strings.Cut(link, "#")
+		if name, inDocs := strings.CutPrefix(address, "/docs/"); !inDocs || pages[address] != "" || strings.HasPrefix(name, "guide/") {
+			continue
+		}
+		status, header, text := get(t, address)
+		if status != 200 || header("Content-Type") != "text/html; charset=utf-8" {
+			t.Fatalf("%s: %d %s", address, status, header("Content-Type"))
+		}
+		pages[address] = text
 	}
-	ids, links := readPage(t, text)
+	return pages
+}
+
+// TestPages expects a page for each part of the document, none too large, with every operation and
+// schema, without dead links, that loads nothing.
+func TestPages(t *testing.T) {
+	pages, ids, links := readPages(t), map[string]map[string]bool{}, map[string][]string{}
+	for address, text := range pages {
+		ids[address], links[address] = readPage(t, text)
+		if len(text) > maxPage {
+			t.Errorf("%s has %d bytes, want at most %d", address, len(text), maxPage)
+		}
+	}
 	document := loadDocument(t)
+	for _, tag := range document.Tags {
+		if pages["/docs/"+tag.Name] == "" {
+			t.Errorf("the part %s has no page", tag.Name)
+		}
+	}
+	onPage := func(id, want string) bool {
+		for address, text := range pages {
+			if address != "/docs" && ids[address][id] && strings.Contains(text, want) {
+				return true
+			}
+		}
+		return false
+	}
 	for path, item := range document.Paths.Map() {
 		for method, o := range item.Operations() {
-			if id := strings.TrimSuffix(o.OperationID, "V0"); !ids[id] ||
-				!strings.Contains(text, "<code>"+path+"</code>") {
-				t.Errorf("%s %s is not on the page", method, path)
+			// The links that the page had when it was one lead on from the list.
+			if id := strings.TrimSuffix(o.OperationID, "V0"); !ids["/docs"][id] || !onPage(id, "<code>"+path+"</code>") {
+				t.Errorf("%s %s is not on a page", method, path)
 			}
 		}
 	}
 	for name := range document.Components.Schemas {
-		if !ids["schema-"+name] {
-			t.Errorf("schema %s is not on the page", name)
+		if id := "schema-" + name; !ids["/docs"][id] || !onPage(id, name) {
+			t.Errorf("schema %s is not on a page", name)
 		}
 	}
-	for _, link := range links {
-		target, inside := strings.CutPrefix(link, "#")
-		if inside && !ids[target] || !inside && link != "/openapi.yaml" && link != "/openapi.json" {
-			t.Errorf("the link to %s is dead", link)
+	for address, list := range links {
+		for _, link := range list {
+			to, id, _ := strings.Cut(link, "#")
+			if to == "" {
+				to = address
+			}
+			known := to == "/openapi.yaml" || to == "/openapi.json" || to == "/docs/guide/"
+			if !known && (pages[to] == "" || id != "" && !ids[to][id]) {
+				t.Errorf("%s: the link to %s is dead", address, link)
+			}
 		}
+	}
+	if status, _, _ := get(t, "/docs/none"); status != 404 {
+		t.Errorf("a part that does not exist: %d", status)
+	}
+	if status, _, _ := get(t, "/docs/..%2fpage.policy"); status != 404 {
+		t.Errorf("a name that leads out of the folder: %d", status)
 	}
 }
 
@@ -78,7 +129,7 @@ func readPage(t *testing.T, text string) (ids map[string]bool, links []string) {
 
 // TestPolicy expects the policy to allow the style of the page and nothing else.
 func TestPolicy(t *testing.T) {
-	_, header, text := get(t, "/docs")
+	_, header, text := get(t, "/docs/registry")
 	style := regexp.MustCompile(`(?s)<style>(.*)</style>`).FindStringSubmatch(text)
 	if style == nil || strings.Contains(style[1], "url(") || strings.Contains(style[1], "@import") {
 		t.Fatalf("style is %v", style)
@@ -93,7 +144,10 @@ func TestPolicy(t *testing.T) {
 
 // TestPageContainsTheDocument looks for a row of each kind.
 func TestPageContainsTheDocument(t *testing.T) {
-	_, _, text := get(t, "/docs")
+	var text string
+	for _, one := range readPages(t) {
+		text += one
+	}
 	text = regexp.MustCompile(`<[^>]*>`).ReplaceAllString(text, " ")
 	text = html.UnescapeString(strings.Join(strings.Fields(text), " "))
 	for _, want := range []string{

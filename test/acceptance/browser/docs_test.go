@@ -3,6 +3,7 @@ package browser
 import (
 	_ "embed"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -23,13 +24,14 @@ func TestDocs(t *testing.T) {
 		t.Run(v.Name, func(t *testing.T) {
 			window.Run(t, chromedp.Navigate("about:blank"))
 			window.SetViewport(t, v)
-			window.Run(t, chromedp.Navigate(address+"/docs"))
-			chromium.SavePicture(t, window, v.Name)
-			for _, defect := range chromium.Evaluate[[]string](t, window, inspectScript) {
-				t.Error(defect)
+			for _, page := range []string{"/docs", "/docs/schemas", "/docs/registry"} {
+				window.Run(t, chromedp.Navigate(address+page))
+				chromium.SavePicture(t, window, v.Name+strings.ReplaceAll(page, "/", "-"))
+				for _, defect := range chromium.Evaluate[[]string](t, window, inspectScript) {
+					t.Errorf("%s: %s", page, defect)
+				}
 			}
 			checkLink(t, window, v, "publishServer")
-			checkLink(t, window, v, "schema-ServerDetail")
 			for _, complaint := range recorded.TakeAll() {
 				t.Error(complaint)
 			}
@@ -46,7 +48,7 @@ func TestDocs(t *testing.T) {
 func checkLink(t *testing.T, w chromium.Tab, v chromium.Viewport, id string) {
 	t.Helper()
 	seen := chromium.Evaluate[bool](t, w, fmt.Sprintf(`(() => {
-		const link = [...document.querySelectorAll('a[href="#%[1]s"]')].find((a) => a.checkVisibility());
+		const link = [...document.querySelectorAll('a[href$="#%[1]s"]')].find((a) => a.checkVisibility());
 		link.click();
 		const box = document.querySelector("#%[1]s h3 a").getBoundingClientRect();
 		const there = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);

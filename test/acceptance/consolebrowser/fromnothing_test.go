@@ -28,6 +28,9 @@ type act struct {
 // ticked is the value of a field that is a box: its name is the value of the box.
 const ticked = "ticked"
 
+// pictureName makes the name of a picture from the path of a page.
+var pictureName = strings.NewReplacer("/", "-", "?new=1", "-new", "?", "-", "=", "-")
+
 // do does one act after another.
 func (p *person) do(acts ...act) {
 	p.t.Helper()
@@ -41,6 +44,9 @@ func (p *person) do(acts ...act) {
 			} else {
 				p.set(one.fields[i], one.fields[i+1])
 			}
+		}
+		if one.page != "" {
+			chromium.SavePicture(p.t, p.tab, "first-"+pictureName.Replace(one.page))
 		}
 		p.click(one.button)
 		p.wantText(one.text)
@@ -133,8 +139,10 @@ func setUp(t *testing.T, e *fixture.Environment, s *fixture.Service) *person {
 	p.set("email", "olga@example.com")
 	p.set("name", "Olga")
 	p.set("password", fixture.Password)
+	chromium.SavePicture(t, p.tab, "first-setup")
 	p.click("Make the account")
 	p.wantText("What is not set up yet", "Set up an authenticator app", "PUBLIC_URL", "TLS_CERT")
+	chromium.SavePicture(t, p.tab, "first-checklist")
 	return p
 }
 
@@ -148,6 +156,7 @@ func (p *person) inviteTo(s *fixture.Service, email, action string) *person {
 	p.set("name", "A Person")
 	p.tick(action)
 	p.set("resource", "*")
+	chromium.SavePicture(p.t, p.tab, "first-invite")
 	p.click("Invite this person")
 	p.wantText("It is shown once.", "It was not sent")
 	link := chromium.Evaluate[string](p.t, p.tab, `document.getElementById("secret").textContent`)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/chromium"
 	"github.com/tollgate-dev/tollgate/test/await"
@@ -84,9 +85,29 @@ func useKeyboard(t *testing.T, e *fixture.Environment, scripts bool) {
 	if after := chromium.Evaluate[int](t, p.tab, rows("sessions")); after != before-1 {
 		t.Errorf("there are %s sessions, want %d", strconv.Itoa(after), before-1)
 	}
+	if scripts {
+		p.useKeys()
+	}
 	p.press("Revoke Firefox on Linux")
 	p.wantText("The device is revoked, and its sessions are ended.")
 	p.wantNoComplaints()
+}
+
+// useKeys moves in the menu of the account, which is one stop of Tab, and goes elsewhere and back by the keys after g.
+func (p *person) useKeys() {
+	p.t.Helper()
+	if n := chromium.Evaluate[int](p.t, p.tab, `document.querySelectorAll(".menu a:not([tabindex='-1'])").length`); n != 1 {
+		p.t.Errorf("the menu has %d stops of Tab", n)
+	}
+	p.tab.Run(p.t, chromedp.Evaluate[chromedp.Void](`void document.querySelector(".menu [aria-current]").focus()`))
+	p.tab.Type(p.t, kb.ArrowDown)
+	if name := chromium.Evaluate[string](p.t, p.tab, nameOfFocus); name != "Password" {
+		p.t.Errorf("the arrow leads to %q", name)
+	}
+	p.tab.Type(p.t, "g")
+	p.tab.Follow(p.t, "g s", func() { p.tab.Type(p.t, "s") })
+	p.wantText("1 server")
+	p.open("/console/account")
 }
 
 // TestSearchWhileTyping types into the search of the catalogue: the list follows without a new

@@ -187,7 +187,7 @@ func (s *site) checkSecondFactor() {
 	s.e.NewPerson(s.t, "dan@example.com")
 	dan := newPerson(s.t, s.e, s.s)
 	dan.signIn("dan@example.com")
-	s.check(dan, "empty-own", "/console/own")
+	s.checkAll(dan, "empty-own", "own", "empty-home", "home", "empty-inbox", "inbox")
 	s.check(dan, "forbidden", "/console/quarantine")
 	dan.open("/console/account/authenticator")
 	dan.click("Set up an authenticator app")
@@ -252,7 +252,7 @@ func (s *site) checkOwnPages() {
 func (s *site) checkReviews() {
 	bea := newPerson(s.t, s.e, s.s)
 	bea.signIn("bea@example.com")
-	s.check(bea, "reviews", "/console/reviews")
+	s.checkAll(bea, "reviews", "reviews", "inbox", "inbox", "home", "home")
 	s.check(bea, "no-reviews", "/console/reviews?state=superseded")
 	bea.open("/console/reviews")
 	bea.press("com.example/weather")
@@ -300,6 +300,7 @@ func (s *site) checkOperator() {
 		s.check(cem, strings.TrimSuffix("operator-"+strings.ReplaceAll(page, "/", "-"), "-"),
 			strings.TrimSuffix("/console/operator/"+page, "/"))
 	}
+	s.check(cem, "operator-inbox", "/console/inbox")
 	s.check(cem, "connect-view", "/console/connect?client=kiro&view=data")
 	s.checkAct(cem, "wrong-grant", act{"operator/grants?new=1", []string{"email", "nobody@example.com", "resource", "*x"}, "Add this grant", ""})
 	s.checkAct(cem, "wrong-view", act{"operator/views?new=1", []string{"name", "A long name that no view may have"}, "Add this view", ""})
@@ -363,8 +364,8 @@ func (s *site) checkProviders(cem *person) {
 	s.checkAct(cem, "provider-test", act{"", nil, "Test", ""})
 	s.checkAll(cem,
 		"operator-providers", "operator/providers", "company-sign-in", "sign-in",
-		"command", "sign-in/command?code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256")
-	s.checkAct(cem, "command-code", act{"", nil, "Sign in the command", ""})
+		"command-code", "sign-in/command", "command", "sign-in/command?code="+fixture.BeginCommand(s.t, s.s.API).UserCode)
+	s.checkAct(cem, "command-refused", act{"", nil, "Refuse", ""})
 	s.checkCompanySignIn(provider)
 }
 

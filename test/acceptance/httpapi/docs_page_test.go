@@ -17,6 +17,9 @@ import (
 
 var commandOfDocs = regexp.MustCompile(`(?s)<article id="(\w+)".*?<pre class="command">(.*?)</pre>`)
 
+// partOfDocs matches the heading of a part on the page that lists all.
+var partOfDocs = regexp.MustCompile(`-heading"><a href="(/docs/[a-z0-9-]+)">`)
+
 // TestCommandsOfDocs runs each curl command of /docs, in a shell that is prepared as the page says.
 // The service must accept each one; the objects in the examples need not exist.
 func TestCommandsOfDocs(t *testing.T) {
@@ -27,8 +30,12 @@ func TestCommandsOfDocs(t *testing.T) {
 	ada.StepUp(t, e, s)
 	fixture.WriteFile(t, filepath.Join(e.Dir, ".curlrc"), `write-out = "\n%{http_code}"`)
 
-	page := apiclient.Call(t, "GET", s.API+"/docs", nil).WantStatus(t, http.StatusOK)
-	commands := commandOfDocs.FindAllStringSubmatch(string(page.Body), -1)
+	index := apiclient.Call(t, "GET", s.API+"/docs", nil).WantStatus(t, http.StatusOK)
+	var pages string
+	for _, link := range partOfDocs.FindAllStringSubmatch(string(index.Body), -1) {
+		pages += string(apiclient.Call(t, "GET", s.API+link[1], nil).WantStatus(t, http.StatusOK).Body)
+	}
+	commands := commandOfDocs.FindAllStringSubmatch(pages, -1)
 	if len(commands) < 35 {
 		t.Fatalf("the page has %d commands", len(commands))
 	}

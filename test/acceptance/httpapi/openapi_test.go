@@ -17,7 +17,7 @@ func TestDescription(t *testing.T) {
 		for range 3 {
 			for path, media := range map[string]string{
 				"/openapi.yaml": "application/yaml", "/openapi.json": "application/json",
-				"/docs": "text/html; charset=utf-8",
+				"/docs": "text/html; charset=utf-8", "/docs/registry": "text/html; charset=utf-8",
 			} {
 				a := apiclient.Call(t, "GET", s.API+path, nil).WantStatus(t, http.StatusOK)
 				if got := a.Header.Get("Content-Type"); got != media {
@@ -32,5 +32,6 @@ func TestDescription(t *testing.T) {
 			t.Error("/openapi.yaml is not the document that answers are checked against")
 		}
 		apiclient.Call(t, "POST", s.API+"/docs", "{}").WantStatus(t, http.StatusMethodNotAllowed)
+		apiclient.Call(t, "GET", s.API+"/docs/none", nil).WantStatus(t, http.StatusNotFound)
 	})
 }

@@ -24,6 +24,13 @@ func TestFilesAreUpToDate(t *testing.T) {
 			t.Errorf("%s is out of date; run make generate", name)
 		}
 	}
+	pages, err := filepath.Glob(filepath.Join(folder, pagesFolder, "*"))
+	must.Succeed(t, err)
+	for _, name := range pages {
+		if name, _ = filepath.Rel(folder, name); files[name] == nil {
+			t.Errorf("%s is no page any more; run make generate", name)
+		}
+	}
 }
 
 func TestInvalidDocumentsReturnAnError(t *testing.T) {

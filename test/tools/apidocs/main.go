@@ -1,12 +1,14 @@
 // Command apidocs writes the files that adapters/rest/apidocs serves: the parts of the OpenAPI document
-// that belong to kinds of objects, the document as JSON, an HTML page for people, and the
-// Content-Security-Policy of that page. Its argument is the folder of openapi.yaml. It does not check
+// that belong to kinds of objects, the document as JSON, an HTML page for people for each part, and the
+// Content-Security-Policy of these pages. Its argument is the folder of openapi.yaml. It does not check
 // that the document is valid OpenAPI; a test of test/acceptance does.
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 
 	"go.yaml.in/yaml/v4"
@@ -18,7 +20,8 @@ import (
 const (
 	documentFile = "openapi.yaml"
 	jsonFile     = "openapi.json"
-	pageFile     = "page.html"
+	pagesFolder  = "pages"
+	indexName    = "index" // of the page that lists all
 	policyFile   = "page.policy"
 )
 
@@ -41,6 +44,12 @@ func writeFiles(folder string) error {
 	}
 	files, err := completeFiles(document)
 	if err != nil {
+		return err
+	}
+	if err := os.RemoveAll(filepath.Join(folder, pagesFolder)); err != nil {
+		return err
+	}
+	if err := os.Mkdir(filepath.Join(folder, pagesFolder), 0o755); err != nil { // #nosec G301 -- the files are public
 		return err
 	}
 	for name, content := range files {
@@ -76,9 +85,13 @@ func renderFiles(document []byte) (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", documentFile, err)
 	}
-	page, policy, err := renderPage(&root)
+	pages, policy, err := renderPages(&root)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", documentFile, err)
 	}
-	return map[string][]byte{jsonFile: json, pageFile: page, policyFile: []byte(policy)}, nil
+	files := map[string][]byte{jsonFile: json, policyFile: []byte(policy)}
+	for name, page := range pages {
+		files[path.Join(pagesFolder, cmp.Or(name, indexName)+".html")] = page
+	}
+	return files, nil
 }

@@ -19,19 +19,31 @@ var pageTemplate string
 //go:embed style.css
 var pageStyle string
 
+// pageSize is the size in bytes up to which a part is one page, so that no page has more than 300 KB.
+const pageSize = 230_000
+
 // page is the data of the template.
 type page struct {
 	Title, Version, Summary string
 	Description             string
 	Style                   template.CSS
-	Sections                []section
-	Tables                  []table
+	Parts                   []*section
+	Current                 *section // nil for the page that lists all
 }
 
-// section holds the operations that have one tag.
+// section holds the operations that have one tag, or schemas, as one page.
 type section struct {
-	Name, Description string
-	Operations        []operationView
+	Name, Label, Description string
+	Entries                  []entry
+}
+
+// entry is an operation or a schema.
+type entry struct {
+	ID, Method, Summary string
+	Group               string // entries of one group are on one page
+	Operation           *operationView
+	Table               *table
+	HTML                template.HTML
 }
 
 // operationView is an operation as the page shows it.
@@ -49,9 +61,9 @@ type operationView struct {
 	CommonHeaders        []string   // of every response
 }
 
-// renderPage returns the HTML page and its Content-Security-Policy, which allows the style of the
-// page and nothing else.
-func renderPage(root *yaml.Node) (body []byte, policy string, err error) {
+// renderPages returns the HTML pages by name, the one that lists all with an empty name, and their
+// Content-Security-Policy, which allows the style of the pages and nothing else.
+func renderPages(root *yaml.Node) (pages map[string][]byte, policy string, err error) {
 	var d document
 	if err := root.Decode(&d); err != nil {
 		return nil, "", fmt.Errorf("decode: %w", err)
@@ -60,18 +72,81 @@ func renderPage(root *yaml.Node) (body []byte, policy string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	t, err := template.New("page").Funcs(template.FuncMap{"paragraphs": splitParagraphs, "spans": splitSpans}).
-		Parse(pageTemplate)
+	places := map[string]string{}
+	t, err := template.New("page").Funcs(template.FuncMap{
+		"paragraphs": splitParagraphs, "spans": splitSpans,
+		"at": func(id string) string { return places[id] + "#" + id },
+	}).Parse(pageTemplate)
 	if err != nil {
 		return nil, "", fmt.Errorf("parse template: %w", err)
 	}
-	var b bytes.Buffer
-	if err := t.Execute(&b, p); err != nil {
-		return nil, "", fmt.Errorf("execute template: %w", err)
+	// The sizes say on which pages the entries are, and then the links are known.
+	if err := p.renderEntries(t); err != nil {
+		return nil, "", err
+	}
+	p.split(places)
+	if err := p.renderEntries(t); err != nil {
+		return nil, "", err
+	}
+	pages = map[string][]byte{}
+	for _, current := range append([]*section{nil}, p.Parts...) {
+		var b bytes.Buffer
+		name := ""
+		if p.Current = current; current != nil {
+			name = current.Name
+		}
+		if err := t.Execute(&b, p); err != nil {
+			return nil, "", fmt.Errorf("execute template: %w", err)
+		}
+		pages[name] = b.Bytes()
 	}
 	sum := sha256.Sum256([]byte(pageStyle))
-	return b.Bytes(), "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
+	return pages, "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
 		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'", nil
+}
+
+// renderEntries renders the entries of all parts.
+func (p *page) renderEntries(t *template.Template) error {
+	for _, s := range p.Parts {
+		for i := range s.Entries {
+			var b bytes.Buffer
+			if err := t.ExecuteTemplate(&b, "entry", s.Entries[i]); err != nil {
+				return fmt.Errorf("execute template: %w", err)
+			}
+			s.Entries[i].HTML = template.HTML(b.String()) // #nosec G203 -- a template has rendered it
+		}
+	}
+	return nil
+}
+
+// split makes several pages of the parts that are too large for one, and sets where each part and entry is.
+func (p *page) split(places map[string]string) {
+	var all []*section
+	for _, s := range p.Parts {
+		pages, size := []*section{{Name: s.Name, Description: s.Description}}, 0
+		for i := 0; i < len(s.Entries); {
+			group, length := []entry(nil), 0
+			for ; i < len(s.Entries) && (group == nil || s.Entries[i].Group == group[0].Group); i++ {
+				group, length = append(group, s.Entries[i]), length+len(s.Entries[i].HTML)
+			}
+			if size > 0 && size+length > pageSize {
+				pages, size = append(pages, &section{Name: fmt.Sprintf("%s-%d", s.Name, len(pages)+1)}), 0
+			}
+			last := pages[len(pages)-1]
+			last.Entries, size = append(last.Entries, group...), size+length
+		}
+		for i, one := range pages {
+			if one.Label = s.Name; len(pages) > 1 {
+				one.Label = fmt.Sprintf("%s, %d of %d", s.Name, i+1, len(pages))
+			}
+			places[one.Name] = "/docs/" + one.Name
+			for _, e := range one.Entries {
+				places[e.ID] = "/docs/" + one.Name
+			}
+		}
+		all = append(all, pages...)
+	}
+	p.Parts = all
 }
 
 func newPage(d *document) (*page, error) {
@@ -80,7 +155,7 @@ func newPage(d *document) (*page, error) {
 		Style: template.CSS(pageStyle), // #nosec G203 -- a file of this package
 	}
 	for _, tag := range d.Tags {
-		s := section{Name: tag.Name, Description: tag.Description}
+		s := &section{Name: tag.Name, Description: tag.Description}
 		for _, path := range d.Paths {
 			views, err := d.operationViews(path, tag.Name)
 			if err != nil {
@@ -88,24 +163,31 @@ func newPage(d *document) (*page, error) {
 			}
 			s.addOperations(views)
 		}
-		p.Sections = append(p.Sections, s)
+		p.Parts = append(p.Parts, s)
 	}
+	schemas := &section{Name: "schemas"}
 	for _, c := range d.Components.Schemas {
-		p.Tables = append(p.Tables, newTable(c.Name, c.Value))
+		t := newTable(c.Name, c.Value)
+		schemas.Entries = append(schemas.Entries, entry{ID: "schema-" + c.Name, Summary: c.Name, Group: c.Name, Table: &t})
 	}
+	p.Parts = append(p.Parts, schemas)
 	return p, nil
 }
 
 // addOperations adds operations to the section. An operation that repeats an earlier one below /v0
-// becomes its alias.
+// becomes its alias. Operations of one kind of objects below /admin/v1 are a group.
 func (s *section) addOperations(views []operationView) {
 	for _, v := range views {
-		first := slices.IndexFunc(s.Operations, func(other operationView) bool { return other.ID+"V0" == v.ID })
+		first := slices.IndexFunc(s.Entries, func(other entry) bool { return other.ID+"V0" == v.ID })
 		if first >= 0 {
-			s.Operations[first].Alias = v.Path
+			s.Entries[first].Operation.Alias = v.Path
 			continue
 		}
-		s.Operations = append(s.Operations, v)
+		group := v.ID
+		if parts := strings.Split(v.Path, "/"); len(parts) > 3 && parts[1] == "admin" {
+			group = parts[3]
+		}
+		s.Entries = append(s.Entries, entry{ID: v.ID, Method: v.Method, Summary: v.Summary, Group: group, Operation: &v})
 	}
 }
 
@@ -152,10 +234,17 @@ func (d *document) addDetails(v *operationView, o *operation, shared []parameter
 		return err
 	}
 	v.CommonHeaders = extractCommonHeaders(all)
+	shown := map[string]bool{} // examples of errors
 	for _, r := range all {
 		if r.isSuccess() {
 			v.Successes = append(v.Successes, r)
 		} else {
+			for i := range r.Bodies {
+				r.Bodies[i].Examples = slices.DeleteFunc(r.Bodies[i].Examples, func(e exampleView) bool {
+					defer func() { shown[e.Text] = true }()
+					return shown[e.Text]
+				})
+			}
 			v.Failures = append(v.Failures, r)
 			v.FailureType = r.bodyType()
 		}

@@ -15,9 +15,11 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
+// TokensPath is the path of the page with the tokens of a person.
+const TokensPath = Path + "/tokens"
+
 const (
-	tokensPath      = Path + "/tokens"
-	removeSincePath = tokensPath + "/remove"
+	removeSincePath = TokensPath + "/remove"
 
 	sinceField = "since"
 )
@@ -25,14 +27,14 @@ const (
 var tokensPage = site.NewPage(templates, "templates/tokens.html")
 
 func (p *Pages) mountTokens(r fiber.Router) {
-	r.Get(tokensPath, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.showTokens(v, nil) }))
-	p.site.Post(r, tokensPath, 0, site.Act{
+	r.Get(TokensPath, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.showTokens(v, nil) }))
+	p.site.Post(r, TokensPath, 0, site.Act{
 		Level: auth.FullTrust, Title: "Make this token", Do: p.addToken, Show: p.showTokens,
 	})
 	p.site.Post(r, removeSincePath, 1, site.Act{
 		Level: auth.Unverified, Title: "Remove these tokens", Do: p.removeTokens,
 	})
-	p.site.Post(r, tokensPath+"/:token/remove", 2, site.Act{
+	p.site.Post(r, TokensPath+"/:token/remove", 2, site.Act{
 		Level: auth.Unverified, Title: "Remove this token", Do: p.removeToken,
 	})
 }
@@ -45,7 +47,7 @@ func (p *Pages) showTokens(v *site.Visit, problems site.Problems) error {
 	if err != nil {
 		return err
 	}
-	list, err := tokenlist.Read(v, p.ports.Tokens, auth.Owner(v.Account.ID), tokensPath, problems)
+	list, err := tokenlist.Read(v, p.ports.Tokens, auth.Owner(v.Account.ID), TokensPath, problems)
 	if err != nil {
 		return err
 	}
@@ -76,7 +78,7 @@ func (p *Pages) offerTokens(v *site.Visit, page, done string, since time.Time) e
 	}
 	query := url.Values{"done": {done}}
 	if len(tokens.Since(all, since)) > 0 {
-		page = tokensPath
+		page = TokensPath
 		query.Set(sinceField, since.UTC().Format(time.RFC3339Nano))
 	}
 	return v.Redirect(page + "?" + query.Encode())
@@ -95,16 +97,16 @@ func (p *Pages) removeTokens(v *site.Visit) error {
 	if err == nil {
 		err = p.ports.Tokens.RemoveSince(auditing.By(v.UserContext(), who.Actor()), auth.Owner(v.Account.ID), since)
 	}
-	return v.Done(err, tokensPath, "tokens")
+	return v.Done(err, TokensPath, "tokens")
 }
 
 func (p *Pages) addToken(v *site.Visit) error {
 	return tokenlist.Add(v.UserContext(), v, tokenlist.Makers{Tokens: p.ports.Tokens, Credentials: p.ports.Credentials}, auth.Owner(v.Account.ID),
-		site.Link{Text: "My tokens", Path: tokensPath})
+		site.Link{Text: "My tokens", Path: TokensPath})
 }
 
 func (p *Pages) removeToken(v *site.Visit) error {
-	return v.Done(tokenlist.Remove(v.UserContext(), v, p.ports.Tokens, auth.Owner(v.Account.ID)), tokensPath, "token")
+	return v.Done(tokenlist.Remove(v.UserContext(), v, p.ports.Tokens, auth.Owner(v.Account.ID)), TokensPath, "token")
 }
 
 const usagePath = Path + "/access"

@@ -236,11 +236,11 @@ func (p *Pages) mountKind(r fiber.Router, k kindPages) {
 	}
 	p.open(r, k.path, k.list)
 	p.site.Post(r, k.path, 0, p.act("Add this "+k.noun, func(ctx context.Context, v *site.Visit) error {
-		name, page := v.Trimmed(k.Kind().Fields[0].Name), k.path
+		name := v.Trimmed(k.Kind().Fields[0].Name)
 		if k.leads {
-			page += "/" + name
+			return k.store(ctx, v, name, false, k.path+"/"+name, k.added)
 		}
-		return k.store(ctx, v, name, false, page, k.added)
+		return k.store(ctx, v, name, false, k.path, k.added+"#row-"+name)
 	}, k.list))
 	one := cmp.Or(k.one, k.path) + "/:name"
 	p.open(r, one, k.page)

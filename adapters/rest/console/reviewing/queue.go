@@ -23,7 +23,7 @@ type queueView struct {
 	Filter   queueFilter
 	Filtered bool
 	States   []stateLink
-	Reviews  []queueRow
+	Reviews  []Row
 	Kinds    map[review.Kind]string // in words
 	Next     string
 	Later    bool
@@ -65,8 +65,8 @@ func (p *Pages) queue(v *site.Visit, problems site.Problems) error {
 		site.Head{Title: "Reviews", Notice: p.notice(v, who), Problems: problems.Only("comment")}, view)
 }
 
-// queueRow is a review in the list.
-type queueRow struct {
+// Row is a review in the list.
+type Row struct {
 	review.Shown
 
 	Points    []review.Sign // the first ones of its summary
@@ -80,18 +80,21 @@ type queueRow struct {
 const rowPoints = 2
 
 // newQueueRow returns the row of a review with its summary.
-func newQueueRow(r review.Shown) queueRow {
-	return queueRow{
+func newQueueRow(r review.Shown) Row {
+	return Row{
 		Shown: r, Selects: r.Kind != review.Tools, Danger: r.IsDangerous(),
 		Rejecting: slices.ContainsFunc(r.Signs, func(s review.Sign) bool { return s.Alone }),
 		Points:    r.Signs[:min(len(r.Signs), rowPoints)], More: max(0, len(r.Signs)-rowPoints),
 	}
 }
 
-// dangerRank orders what is dangerous before the rest.
-func dangerRank(danger bool) int {
-	if danger {
+// CompareDanger orders what is dangerous before the rest.
+func CompareDanger(a, b bool) int {
+	switch {
+	case a == b:
 		return 0
+	case a:
+		return -1
 	}
 	return 1
 }
@@ -101,7 +104,7 @@ func (view *queueView) add(found reviewing.Page) {
 	for _, r := range found.Reviews {
 		view.Reviews = append(view.Reviews, newQueueRow(r))
 	}
-	slices.SortStableFunc(view.Reviews, func(a, b queueRow) int { return cmp.Compare(dangerRank(a.Danger), dangerRank(b.Danger)) })
+	slices.SortStableFunc(view.Reviews, func(a, b Row) int { return CompareDanger(a.Danger, b.Danger) })
 	if found.NextCursor != "" {
 		view.Next = view.Filter.path(found.NextCursor)
 	}

@@ -78,6 +78,9 @@ var kinds = map[review.Kind]string{
 	review.Tools: "Changed tools",
 }
 
+// KindInWords returns a kind of submissions in words.
+func KindInWords(k review.Kind) string { return kinds[k] }
+
 // notices say what has just been done.
 var notices = map[string]string{
 	"approve": "Approved. The document is listed now.", "approve-tools": "Approved. The tools are the approved ones now.",

@@ -168,6 +168,9 @@ func (p *Pages) beginAt(v *site.Visit, r signin.Result, next string) error {
 	}); err != nil {
 		return err
 	}
+	if next == site.Home && r.TrustLevel.Admits(auth.Unverified) {
+		next = site.MyHome
+	}
 	return v.Redirect(next)
 }
 

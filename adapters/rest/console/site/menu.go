@@ -35,9 +35,10 @@ var sections = []section{
 	newSection("Operator", Root+"operator",
 		Link{Text: "Overview"},
 		Link{Text: "Access"}, Link{Text: "People", Path: "people"}, Link{Text: "Grants", Path: "grants"},
+		Link{Text: "Rights", Path: "rights"},
 		Link{Text: "Service accounts", Path: "service-accounts"}, Link{Text: "Company sign-in", Path: "providers"},
 		Link{Text: "Access rules", Path: "access"}, Link{Text: "Clients", Path: "clients"}, Link{Text: "Resources", Path: "resources"},
-		Link{Text: "Registry"}, Link{Text: "Policies", Path: "policies"}, Link{Text: "Views", Path: "views"},
+		Link{Text: "Registry"}, Link{Text: "Policies", Path: "policies"}, Link{Text: "Views", Path: "views"}, Link{Text: "Collections", Path: "collections"},
 		Link{Text: "Mirrors", Path: "mirrors"}, Link{Text: "Webhooks", Path: "webhooks"},
 		Link{Text: "Tool sources", Path: "tool-sources"},
 		Link{Text: "Review rules", Path: "review-rules"}, Link{Text: "Applied state", Path: "state"},
@@ -82,6 +83,9 @@ func sectionOf(path string, hidden ...string) *section {
 func isCurrent(link, path string) bool {
 	if link == Home {
 		return path == Home || strings.HasPrefix(path, Root+"servers/")
+	}
+	if link == Root+"inbox" && (path == Root+"reviews" || strings.HasPrefix(path, Root+"reviews/")) {
+		return true
 	}
 	return path == link || strings.HasPrefix(path, link+"/")
 }

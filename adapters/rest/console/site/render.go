@@ -3,6 +3,7 @@ package site
 import (
 	"bytes"
 	"embed"
+	"encoding/csv"
 	"fmt"
 	"html/template"
 	"io/fs"
@@ -163,6 +164,32 @@ func (v *Visit) Render(p *Page, head Head, main any) error {
 	return v.send(p, frame)
 }
 
+// WriteCSV returns rows of texts as CSV, none of which a spreadsheet takes for a formula.
+func WriteCSV(rows [][]string) ([]byte, error) {
+	var b bytes.Buffer
+	for _, row := range rows {
+		for i, text := range row {
+			if strings.ContainsAny(text[:min(len(text), 1)], "=+-@\t\r") {
+				row[i] = "'" + text
+			}
+		}
+	}
+	if err := csv.NewWriter(&b).WriteAll(rows); err != nil {
+		return nil, fmt.Errorf("write CSV: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// SendCSV sends rows as a file with a name.
+func (v *Visit) SendCSV(name string, rows [][]string) error {
+	text, err := WriteCSV(rows)
+	v.Set(fiber.HeaderCacheControl, "no-store")
+	v.Attachment(name)
+	v.Set(fiber.HeaderContentType, "text/csv; charset=utf-8")
+	v.Response().SetBodyRaw(text)
+	return err
+}
+
 // SendJSON sends a JSON text as it is, for people who read it in the browser.
 func (v *Visit) SendJSON(text []byte) error {
 	v.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
@@ -175,25 +202,26 @@ func (v *Visit) send(p *Page, frame frameView) error {
 	if err := p.parse().ExecuteTemplate(&b, "layout", frame); err != nil {
 		return fmt.Errorf("render a page: %w", err)
 	}
+	body, err := p.addGuideLink(b.Bytes(), v.Path())
+	if err != nil {
+		return fmt.Errorf("render a page: %w", err)
+	}
 	securityHeaders.Set(v.Ctx)
 	if v.secret {
 		v.Set(fiber.HeaderCacheControl, "no-store")
-	}
-	if v.leads != "" {
-		v.Set(fiber.HeaderContentSecurityPolicy, strings.Replace(contentPolicy, "form-action 'self'", "form-action 'self' "+v.leads, 1))
 	}
 	if len(v.Response().Header.Peek(fiber.HeaderCacheControl)) == 0 {
 		v.Set(fiber.HeaderCacheControl, "no-cache")
 	}
 	v.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
-	v.Response().SetBodyRaw(b.Bytes())
+	v.Response().SetBodyRaw(body)
 	return nil
 }
 
 // frame returns what the layout shows to the visitor.
 func (s *Site) frame(v *Visit, head Head, main any) (frameView, error) {
 	f := s.bareFrame(v, head, main)
-	links, own := []Link{{Text: "Servers", Path: Home}, {Text: "Connect", Path: Root + "connect"}}, []Link(nil)
+	links, own := []Link{{Text: "Servers", Path: Home, Key: "s"}, {Text: "Connect", Path: Root + "connect", Key: "c"}}, []Link(nil)
 	if v.SignedIn() {
 		f.addPerson(v)
 		more, err := linksOf(v)
@@ -204,7 +232,7 @@ func (s *Site) frame(v *Visit, head Head, main any) (frameView, error) {
 		own = []Link{{Text: "My account", Path: Root + "account"}}
 		if len(more) > 0 {
 			own = []Link{
-				{Text: "My servers", Path: Root + "own"}, {Text: "Request a server", Path: Root + "request"},
+				{Text: "Home", Path: MyHome, Key: "h"}, {Text: "My servers", Path: Root + "own"}, {Text: "Request a server", Path: Root + "request"},
 				{Text: "What may I use", Path: Root + "account/access"}, {Text: "Tokens", Path: Root + "account/tokens"}, own[0],
 			}
 		}
@@ -258,19 +286,14 @@ func linksOf(v *Visit) ([]Link, error) {
 	if !v.Session.TrustLevel.Admits(auth.Unverified) {
 		return nil, nil
 	}
-	links := []Link{{Text: "Publish", Path: Root + "publish"}}
-	if reviews, err := v.Holds(registry.ActionReview); err != nil {
+	waiting, err := v.site.waiting(v)
+	if err != nil {
 		return nil, err
-	} else if reviews {
-		waiting, err := v.countWaiting()
-		if err != nil {
-			return nil, err
-		}
-		links = append(links, Link{"Inbox", Root + "reviews", waiting})
 	}
+	links := []Link{{Text: "Publish", Path: Root + "publish", Key: "p"}, {"Inbox", Root + "inbox", "r", waiting}}
 	operates, err := v.Holds(registry.ActionOperate)
 	if operates {
-		links = append(links, Link{Text: "Operate", Path: Root + "operator"})
+		links = append(links, Link{Text: "Operate", Path: Root + "operator", Key: "o"})
 	}
 	return links, err
 }

@@ -4,7 +4,6 @@
 package site
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -36,6 +35,8 @@ const (
 	StepUpPath = Root + "step-up"
 	// Home is the path of the first page.
 	Home = Root
+	// MyHome is the path of the first page of a person.
+	MyHome = Root + "home"
 )
 
 // Ports are the dependencies of a Site. All but Reading are nil if no one can sign in.
@@ -51,7 +52,8 @@ type Ports struct {
 // Link is an entry of the navigation.
 type Link struct {
 	Text, Path string
-	Count      int // of what waits there
+	Key        string // that leads there after g; empty without one
+	Count      int    // of what waits there
 }
 
 // Site is the frame of the console. It is safe for concurrent use.
@@ -61,8 +63,8 @@ type Site struct {
 	static *staticFiles
 	brand  Brand
 	stepUp func(v *Visit, title string) error // set by SetStepUpPage
-	// waiting returns how many documents wait for a reviewer; set by SetWaiting.
-	waiting func(ctx context.Context, who authority.Caller) (int, error)
+	// waiting returns how much waits for a person; set by SetWaiting.
+	waiting func(v *Visit) (int, error)
 	hidden  []string // the paths of pages that the service does not have
 }
 
@@ -78,11 +80,8 @@ func New(p Ports, b Brand) *Site {
 // called before the first request.
 func (s *Site) SetStepUpPage(show func(v *Visit, title string) error) { s.stepUp = show }
 
-// SetWaiting sets what counts the documents that wait for a reviewer. It must be called before the
-// first request.
-func (s *Site) SetWaiting(count func(ctx context.Context, who authority.Caller) (int, error)) {
-	s.waiting = count
-}
+// SetWaiting sets what counts all that waits for a person. It must be called before the first request.
+func (s *Site) SetWaiting(count func(v *Visit) (int, error)) { s.waiting = count }
 
 // Hide leaves links to a page out of menus. It must be called before the first request.
 func (s *Site) Hide(path string) { s.hidden = append(s.hidden, path) }
@@ -103,7 +102,6 @@ type Visit struct {
 	cookie     auth.CookieSecret
 	again      func(*Visit, Problems) error // shows the form whose act failed (Act.Keep); otherwise nil
 	secret     bool                         // the address of the page is secret
-	leads      string                       // the origin to which forms of the page may lead
 	offersBack bool                         // the page offers the way back to the application
 	grants     []registry.Grant             // of the person; read by loadGrants
 	loaded     bool
@@ -147,15 +145,6 @@ func (v *Visit) Patterns(action registry.Action) (patterns []registry.Pattern, e
 		}
 	}
 	return patterns, err
-}
-
-// countWaiting returns how many documents wait for the person.
-func (v *Visit) countWaiting() (int, error) {
-	who, err := v.Caller()
-	if err != nil || v.site.waiting == nil {
-		return 0, err
-	}
-	return v.site.waiting(v.UserContext(), who)
 }
 
 // HolderOf returns the id of the person with an e-mail address, and any other text as it is.
@@ -310,10 +299,6 @@ func (s *Site) visit(c *fiber.Ctx) (*Visit, error) {
 // KeepSecret keeps the query of the address of a page secret: no other page learns it, and no cache
 // keeps the page.
 func (v *Visit) KeepSecret() { v.secret = true }
-
-// LetFormsLeadTo lets the forms of the page lead to an origin too. Browsers check where the answer to
-// a form redirects them.
-func (v *Visit) LetFormsLeadTo(origin string) { v.leads = origin }
 
 // address returns the path and query of a page, to come back to. Of a secret one it is the path.
 func (v *Visit) address() string {

@@ -118,8 +118,8 @@ func (b *Browser) callsAuthenticator(scripts int) bool {
 	})) == 1
 }
 
-// checkPage checks what is so on each page: there is one script, the headers are right, and each mistake in the summary
-// leads to its field, which has the mistake too.
+// checkPage checks what is so on each page: there is one script, the headers are right, a link to the guide about the page
+// comes after its heading, and each mistake in the summary leads to its field, which has the mistake too.
 func (b *Browser) checkPage() {
 	b.T.Helper()
 	if !strings.HasPrefix(b.Page.Header.Get("Content-Type"), "text/html") ||
@@ -132,6 +132,13 @@ func (b *Browser) checkPage() {
 		b.T.Errorf("%s has %d scripts, or one in the page", b.Page.URL, len(scripts))
 	}
 	b.checkHeaders()
+	headings := All(b.Page.Root, func(n *html.Node) bool { return n.Data == "h1" })
+	guides := All(b.Page.Root, func(n *html.Node) bool {
+		return Attribute(n, "class") == "help" && strings.HasPrefix(Attribute(n, "href"), "/docs/guide/")
+	})
+	if strings.HasPrefix(b.Page.URL.Path, "/console/") && len(headings) > 0 && len(guides) != 1 {
+		b.T.Errorf("%s has %d links to the guide about it", b.Page.URL, len(guides))
+	}
 	summary := Find(b.Page.Root, func(n *html.Node) bool { return Attribute(n, "class") == "problems" })
 	if summary == nil {
 		return

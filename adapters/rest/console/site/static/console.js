@@ -1,6 +1,6 @@
 // Comfort only: every page works without this script.
 (() => {
-  // Copy buttons: <button data-copy="id of the text" hidden>.
+  // <button data-copy="id of the text" hidden>
   for (const button of document.querySelectorAll("button[data-copy]")) {
     button.hidden = false;
     const icon = button.firstElementChild;
@@ -15,20 +15,26 @@
       setTimeout(() => button.replaceChildren(icon), 2000);
     });
   }
-  // Keys: "/" leads to the search; j and k to the next and previous row or review; a and r decide. Escape or a click elsewhere closes the menu.
+  // The menu of a part is one stop of Tab; arrows move in it.
+  const side = [...document.querySelectorAll(".menu a")];
+  for (const link of side) link.tabIndex = link.ariaCurrent ? 0 : -1;
+  // Keys: "/" for the search, j and k for rows and reviews, others of data-key, also after g. Escape or a click elsewhere closes the menu.
   const menu = document.querySelector(".me");
+  let last;
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && menu?.open) {
       menu.open = false;
       menu.firstElementChild.focus();
     }
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input:not([type=checkbox]), textarea, select")) return;
-    const rows = [...document.querySelectorAll("[data-row]")];
-    const step = { j: 1, k: -1 }[event.key];
-    const key = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
+    const inside = side.includes(document.activeElement);
+    const rows = inside ? side : [...document.querySelectorAll("[data-row]")];
+    const step = (inside ? { ArrowDown: 1, ArrowUp: -1 } : { j: 1, k: -1 })[event.key];
+    const key = document.querySelector(`[data-key="${CSS.escape((last === "g" ? "g " : "") + event.key)}"]`);
+    last = event.key;
     const comment = document.getElementById("comment");
     if (event.key === "/") document.getElementById("find").select();
-    else if (key && event.key === "r" && comment.value.trim() === "") comment.focus();
+    else if (key?.type && event.key === "r" && comment?.value.trim() === "") comment.focus();
     else if (key) key.click();
     else if (step && rows.length) rows.at(Math.max(0, Math.min(rows.length - 1, rows.indexOf(document.activeElement) + step))).focus();
     else return;
@@ -37,12 +43,11 @@
   document.addEventListener("click", (event) => {
     if (menu && !menu.contains(event.target)) menu.open = false;
   });
-  // Print buttons: <button data-print hidden>.
   for (const button of document.querySelectorAll("button[data-print]")) {
     button.hidden = false;
     button.addEventListener("click", () => print());
   }
-  // Times are those of the reader: the whole time is the title, or the text of one that has no title.
+  // Times are those of the reader: in the title, or else the text.
   const localize = (root) => {
     for (const time of root.querySelectorAll("time")) {
       const local = new Date(time.dateTime).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long" });
@@ -51,16 +56,16 @@
     }
   };
   localize(document);
-  // On a phone the menus are lines that scroll: they begin at the current page.
+  // On a phone, menus scroll to the current page.
   for (const link of document.querySelectorAll("nav [aria-current]")) {
     const line = link.closest("ul");
     line.scrollLeft += link.getBoundingClientRect().left - line.getBoundingClientRect().left - 16;
   }
-  // The summary of mistakes takes the focus, also where autofocus does not work: with a fragment in the address.
+  // The summary of mistakes takes the focus, also with a fragment in the address.
   requestAnimationFrame(() => {
     if (document.activeElement === document.body) document.querySelector(".problems")?.focus();
   });
-  // Filters that act while they are changed: <form data-live> replaces the element "results".
+  // <form data-live> replaces the element "results" while one types.
   for (const form of document.querySelectorAll("form[data-live]")) {
     let timer, sent = 0;
     const search = async () => {
@@ -73,22 +78,19 @@
         localize(page);
         document.getElementById("results").replaceWith(page.getElementById("results"));
         history.replaceState(null, "", address);
-      } catch {
-        // Without the network the button says so.
-      }
+      } catch {} // without the network the button says so
     };
     form.addEventListener("input", () => {
       clearTimeout(timer);
       timer = setTimeout(search, 250);
     });
   }
-  // Questions before an act: <form data-ask="...">.
   for (const form of document.querySelectorAll("form[data-ask]")) {
     form.addEventListener("submit", (event) => {
       if (!confirm(form.dataset.ask)) event.preventDefault();
     });
   }
-  // Places in a document: <a data-line="1" data-column="1" href="#document">.
+  // Places in a document.
   for (const link of document.querySelectorAll("a[data-line]")) {
     link.addEventListener("click", (event) => {
       const field = document.getElementById(link.hash.slice(1));

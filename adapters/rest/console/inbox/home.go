@@ -1,0 +1,115 @@
+package inbox
+
+import (
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/catalogue"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/access"
+	"github.com/tollgate-dev/tollgate/core/access/deciding"
+	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+// The numbers of rows of Home, and of the servers that it looks at to know which a person may use.
+const (
+	homeRows  = 6
+	homeUsage = 200
+	// decidedFor is how long Home says what was decided.
+	decidedFor = 30 * day
+)
+
+// homeView is the page with what concerns a person.
+type homeView struct {
+	Waits   []Item // that somebody should do something about
+	All     int    // with those that are left out
+	Ends    []Item
+	Pending []review.Shown // that the person has submitted
+	Decided []review.Shown
+	Asked   bool // this service decides about calls
+	Usages  []access.Usage
+	More    bool // servers than Usages
+	Changed []catalogue.Card
+}
+
+func (p *Pages) home(v *site.Visit) error {
+	who, err := v.Caller()
+	if err != nil {
+		return err
+	}
+	view := homeView{}
+	for _, add := range [...]func(*site.Visit, authority.Caller, *homeView) error{p.addItems, p.addSubmitted, p.addServers} {
+		if err := add(v, who, &view); err != nil {
+			return err
+		}
+	}
+	return v.Render(homePage, site.Head{Title: "Home"}, view)
+}
+
+// addItems adds the first part of the Inbox, and what ends soon.
+func (p *Pages) addItems(v *site.Visit, _ authority.Caller, view *homeView) error {
+	all, err := p.gather(v)
+	view.All = all.Reviews - all.Listed
+	for _, one := range all.Items {
+		if one.Ends {
+			view.Ends = append(view.Ends, one)
+			continue
+		}
+		if view.All++; len(view.Waits) < homeRows {
+			view.Waits = append(view.Waits, one)
+		}
+	}
+	return err
+}
+
+// addSubmitted adds what the person has submitted: what waits, and what was decided lately.
+func (p *Pages) addSubmitted(v *site.Visit, who authority.Caller, view *homeView) error {
+	own := reviewing.Query{Limit: "6", Filter: reviewing.Filter{Own: true, Brief: true}}
+	waiting, err := p.ports.Publishing.Reviews.List(v.UserContext(), who, own)
+	if err != nil {
+		return err
+	}
+	own.Decided = true
+	decided, err := p.ports.Publishing.Reviews.List(v.UserContext(), who, own)
+	for _, r := range decided.Reviews {
+		if time.Since(r.DecidedAt) < decidedFor {
+			view.Decided = append(view.Decided, r)
+		}
+	}
+	view.Pending = waiting.Reviews
+	return err
+}
+
+// addServers adds the servers that the person may use, and which of them changed last: without such servers, and where
+// nobody asks this service about calls, of all that the person may read.
+func (p *Pages) addServers(v *site.Visit, who authority.Caller, view *homeView) error {
+	found, err := p.ports.Finder.Find(v.UserContext(), browsing.Wanted{Sort: string(registrystore.ByUpdated)}, who)
+	if err != nil {
+		return err
+	}
+	may := map[string]bool{}
+	if view.Asked = p.ports.Operating.Access.On(); view.Asked {
+		page, err := p.ports.Operating.Access.Usage(v.UserContext(), who, "", homeUsage)
+		if err != nil {
+			return err
+		}
+		for _, u := range page.Usages {
+			may[u.Server.String()] = true
+		}
+		view.Usages, view.More = first(page), len(page.Usages) > homeRows || page.Next != ""
+	}
+	for _, f := range found.Servers {
+		if (may[f.Name.String()] || len(may) == 0) && len(view.Changed) < homeRows {
+			view.Changed = append(view.Changed, catalogue.NewFoundCard(f))
+		}
+	}
+	return nil
+}
+
+// first returns the rows of Home of a page of servers.
+func first(page deciding.UsagePage) []access.Usage {
+	return page.Usages[:min(len(page.Usages), homeRows)]
+}

@@ -1,0 +1,175 @@
+// Package inbox has the two pages that a person opens first: the Inbox, with all that waits for the
+// person, and Home, with what concerns the person. They decide nothing: each row leads to the page on
+// which that is done, and each use case is asked as the person, so that nobody sees more than there.
+package inbox
+
+import (
+	"context"
+	"embed"
+	"slices"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/account"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/operating"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/publishing"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/reviewing"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/recent"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
+)
+
+//go:embed templates
+var templates embed.FS
+
+var (
+	inboxPage = site.NewPage(templates, "templates/inbox.html")
+	homePage  = site.NewPage(templates, "templates/home.html")
+)
+
+// Path is the path of the Inbox.
+const Path = site.Root + "inbox"
+
+// Ports are the use cases that the pages call.
+type Ports struct {
+	Account    account.Ports
+	Publishing publishing.Ports
+	Operating  operating.Ports
+	Finder     *browsing.Finder
+	Reviews    *reviewing.Pages
+}
+
+// Pages are the two pages. It is safe for concurrent use.
+type Pages struct {
+	site  *site.Site
+	ports Ports
+
+	counts recent.Memory[auth.SessionID, kept]
+}
+
+// New returns the pages.
+func New(s *site.Site, p Ports) *Pages {
+	pages := &Pages{site: s, ports: p}
+	s.SetWaiting(pages.count)
+	return pages
+}
+
+// Mount adds the routes.
+func (p *Pages) Mount(r fiber.Router) {
+	r.Get(Path, p.site.Require(auth.Unverified, p.inbox))
+	r.Get(site.MyHome, p.site.Require(auth.Unverified, p.home))
+}
+
+// Item is one thing that waits for a person.
+type Item struct {
+	Path, Title, Kind string
+	Version, By       string        // of a review, and who has submitted it; empty for another thing
+	Points            []review.Sign // what about it
+	More              int           // points that are left out
+	Danger            bool
+	At                time.Time // since when it waits, or when it ends
+	Ends              bool      // At is when it ends
+}
+
+// inboxView is the page with all that waits.
+type inboxView struct {
+	Items   []Item
+	Reviews int  // that wait for the person
+	Listed  int  // of these, on the page
+	Decides bool // the person reviews something
+	Lower   bool // a session with full trust would see more
+}
+
+func (p *Pages) inbox(v *site.Visit) error {
+	view, err := p.gather(v)
+	if err != nil {
+		return err
+	}
+	return v.Render(inboxPage, site.Head{Title: "Inbox"}, view)
+}
+
+// gather returns what waits for a person, the dangerous first.
+func (p *Pages) gather(v *site.Visit) (view inboxView, err error) {
+	if err := p.addReviews(v, &view); err != nil {
+		return view, err
+	}
+	rest, err := p.rest(v)
+	if err != nil {
+		return view, err
+	}
+	p.keep(v, len(rest))
+	view.Items = append(view.Items, rest...)
+	slices.SortStableFunc(view.Items, func(a, b Item) int { return reviewing.CompareDanger(a.Danger, b.Danger) })
+	publishes, err := v.Holds(registry.ActionPublish)
+	if err != nil {
+		return view, err
+	}
+	operates, err := v.Holds(registry.ActionOperate)
+	view.Lower = (publishes || operates) && !v.Session.TrustLevel.Admits(auth.FullTrust)
+	return view, err
+}
+
+// kept is a number that was counted, and when.
+type kept struct {
+	n  int
+	at time.Time
+}
+
+// keptFor is how long the header has the same number of what is no review. Reviews, which people
+// decide one after the other, are counted for each page.
+const keptFor = 10 * time.Second
+
+// maxKept bounds the sessions whose numbers are kept.
+const maxKept = 10_000
+
+func (p *Pages) keep(v *site.Visit, n int) {
+	now := time.Now()
+	p.counts.Put(v.Session.ID, kept{n, now}, 1, now, recent.Bounds{Size: maxKept, Age: keptFor})
+}
+
+// count returns how much waits for a person.
+func (p *Pages) count(v *site.Visit) (int, error) {
+	reviews, err := p.countReviews(v)
+	if err != nil {
+		return 0, err
+	}
+	if last, ok := p.counts.Get(v.Session.ID); ok && time.Since(last.at) < keptFor {
+		return reviews + last.n, nil
+	}
+	rest, err := p.rest(v)
+	if err == nil {
+		p.keep(v, len(rest))
+	}
+	return reviews + len(rest), err
+}
+
+// countReviews returns how many reviews wait for a person.
+func (p *Pages) countReviews(v *site.Visit) (int, error) {
+	if decides, err := v.Holds(registry.ActionReview); err != nil || !decides {
+		return 0, err
+	}
+	who, err := v.Caller()
+	if err != nil {
+		return 0, err
+	}
+	return p.ports.Publishing.Reviews.CountPending(v.UserContext(), who)
+}
+
+// rest returns what waits for a person besides reviews.
+func (p *Pages) rest(v *site.Visit) ([]Item, error) {
+	var all []Item
+	for _, source := range [...]func(context.Context, *site.Visit) ([]Item, error){
+		p.refused, p.ending, p.operators,
+	} {
+		items, err := source(v.UserContext(), v)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, items...)
+	}
+	return all, nil
+}
