@@ -172,7 +172,7 @@ func (s *Providers) checkEnforceable(ctx context.Context) error {
 		}
 	}
 	return fault.New(fault.Conflict, "enforce: no person who can operate has a passkey or has signed in at a provider within "+
-		"30 days; link one and sign in there first, or force it by the API or the command")
+		"30 days, so that nobody could come in; link one and sign in there first, or force it")
 }
 
 // save stores a provider in place of another one, which may be nil, with its event. It returns the sessions
