@@ -99,6 +99,9 @@ func (s *Subject) Client() string { return s.client }
 // Refused returns the subject of a token that is not valid now, or of a person who is not active.
 func Refused() Subject { return Subject{problem: InvalidToken} }
 
+// ID returns Member.ID.
+func (s *Subject) ID() string { return s.member.ID }
+
 // Kind returns who the subject is.
 func (s *Subject) Kind() SubjectKind { return s.member.Kind }
 

@@ -136,7 +136,9 @@ func (s *Service) Decide(ctx context.Context, q Question) (Answer, error) {
 	asked := s.questionOf(&q, &subject)
 	a := Answer{Decision: snapshot.Decide(asked), Subject: subject}
 	s.ports.Count(a.Decision)
-	s.hear(asked, cmp.Or(a.Server, q.Address.Host))
+	if a.Reason != access.InvalidToken { // whatever the rules say
+		s.hear(asked, cmp.Or(a.Server, q.Address.Host))
+	}
 	switch {
 	case a.Effect == access.Allow && q.Subject != nil:
 		a.ID = secrets.NewUUID[audit.EventID](s.ports.Entropy)

@@ -21,7 +21,10 @@ const (
 )
 
 // heardKind is what calls have in common that are counted as one.
-type heardKind struct{ subject, client, server, method, tool string }
+type heardKind struct {
+	who                              access.SubjectKind
+	id, client, server, method, tool string
+}
 
 // heardCall is a kind of calls. One of them stands for all.
 type heardCall struct {
@@ -36,8 +39,8 @@ type heardCalls = recent.Memory[heardKind, *heardCall]
 
 // hear keeps a call. Of strangers, who can name any tool, a server is one kind.
 func (s *Service) hear(q *access.Question, server string) {
-	k := heardKind{q.Subject.String(), q.Subject.Client(), server, q.Call.Method, q.Call.Tool()}
-	if q.Subject.Kind() == access.Anonymous {
+	k := heardKind{q.Subject.Kind(), q.Subject.ID(), q.Subject.Client(), server, q.Call.Method, q.Call.Tool()}
+	if k.who == access.Anonymous {
 		k.method, k.tool = "", ""
 	}
 	h, known := s.heard.Get(k)
@@ -87,7 +90,7 @@ func (s *Service) Replay(ctx context.Context, next *access.Rule) (Replay, error)
 		q.At = now
 		was, is := before.Decide(&q), after.Decide(&q)
 		if was.Effect != is.Effect {
-			r.Changed = append(r.Changed, ReplayedCall{h.subject, h.server, q.Call.Tool(), calls, was.Effect, is.Effect})
+			r.Changed = append(r.Changed, ReplayedCall{q.Subject.String(), h.server, q.Call.Tool(), calls, was.Effect, is.Effect})
 		}
 	}
 	slices.SortFunc(r.Changed, func(a, b ReplayedCall) int {

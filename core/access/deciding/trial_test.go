@@ -47,6 +47,8 @@ func TestReplay(t *testing.T) {
 		call(&ada, "read_a")
 	}
 	call(&ada, "write")
+	refused := access.Refused()
+	call(&refused, "read_a") // no rule is about it
 	for i := range 5000 {
 		call(&nobody, fmt.Sprint("tool", i))
 	}

@@ -323,6 +323,8 @@ func (s *site) checkOperator() {
 // checkAccess checks the pages of access rules, with a long rule, one that only observes, and mistakes.
 func (s *site) checkAccess(cem *person) {
 	s.check(cem, "new-access-rule", "/console/operator/access?new=1")
+	s.check(cem, "new-access-rule-servers", "/console/operator/access?new=1&step=2")
+	s.check(cem, "new-access-rule-tools", "/console/operator/access?new=1&step=3")
 	for name, value := range map[string]string{
 		"name": "platform", "order": "10", "subjects": "group:acme/an-organisational-unit-with-a-very-long-name-and-no-space\nperson:cem@example.com",
 		"servers": longName + "\ncom.example/*", "tools": "search\nread_*", "networks": "10.0.0.0/33", "expiresAt": "2099-03-01",
@@ -344,7 +346,7 @@ func (s *site) checkAccess(cem *person) {
 	s.check(cem, "operator-explained", "/console/operator/access/explain?server=com.example/weather&method=tools/call&tool=search&address=10.0.0.1&subject="+
 		"ada@example.com")
 	s.check(cem, "operator-explain-wrong", "/console/operator/access/explain?server=com.example/weather&method=tools/call&address=x")
-	s.checkAct(cem, "operator-access-lockout", act{"operator/access?new=1", []string{"name", "stop", "order", "0", "effect", "deny", "subjects", "anyone", "servers", "*"}, "Add this rule", ""})
+	s.checkAct(cem, "operator-access-lockout", act{"operator/access?new=1&step=3", []string{"name", "stop", "order", "0", "effect", "deny", "subjects", "anyone", "servers", "*"}, "Add this rule", ""})
 }
 
 // checkProviders checks the pages of company sign-in.

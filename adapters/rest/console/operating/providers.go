@@ -35,7 +35,7 @@ var providerParts = []struct {
 
 // providerInputs returns the fields of a provider in their parts.
 func providerInputs(first ...site.Input) (inputs []site.Input) {
-	all := append(first, inputsOf(company.Kind.Fields)...)
+	all := slices.Concat(first, inputsOf(company.Kind.Fields))
 	for _, part := range providerParts {
 		for _, in := range all {
 			in.Part = cmp.Or(in.Part, part.title)

@@ -130,10 +130,10 @@ type FormView struct {
 }
 
 // Parts returns the fields by parts.
-func (f FormView) Parts() (parts []formPart) {
+func (f FormView) Parts() (parts []FormPart) {
 	for _, in := range f.Fields {
 		if n := len(parts); n == 0 || parts[n-1].Title != in.Part {
-			parts = append(parts, formPart{Title: in.Part})
+			parts = append(parts, FormPart{Title: in.Part})
 		}
 		last := &parts[len(parts)-1]
 		last.Fields, last.Wrong = append(last.Fields, in), last.Wrong || in.Mistake != ""
@@ -141,8 +141,8 @@ func (f FormView) Parts() (parts []formPart) {
 	return parts
 }
 
-// formPart is a part of a form.
-type formPart struct {
+// FormPart is a part of a form.
+type FormPart struct {
 	Title  string
 	Fields []inputView
 	Wrong  bool // a field has a mistake
