@@ -320,7 +320,7 @@ var stateSet = wire.NewSet(
 var providerSet = wire.NewSet(
 	federating.NewProviders, wire.Struct(new(federating.ProviderPorts), "*"), oidc.ProvidersSet, inprocess.NewKinds,
 	ruling.New, wire.Struct(new(ruling.Ports), "*"), registering.NewClients, registering.NewResources,
-	watching.NewSources, wire.Struct(new(watching.SourcePorts), "*"),
+	watching.NewSources, wire.Struct(new(watching.SourcePorts), "*"), viewing.NewCollections,
 )
 
 // peopleSet provides what the service and operator commands do with accounts.

@@ -599,13 +599,15 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Clock:   clock,
 	}
 	gate := viewing.NewGate(viewingConfig, gatePorts)
+	store3 := kindrecords.NewCollections(db)
 	finderPorts := browsing.FinderPorts{
-		Catalogue: catalogue,
-		Servers:   snapshotReader,
-		Views:     gate,
-		Grants:    grants,
-		Waiter:    waiter,
-		Reporter:  reporter,
+		Catalogue:   catalogue,
+		Servers:     snapshotReader,
+		Views:       gate,
+		Grants:      grants,
+		Collections: store3,
+		Waiter:      waiter,
+		Reporter:    reporter,
 	}
 	finder := browsing.NewFinder(finderPorts)
 	schedule := s.Deliveries
@@ -664,13 +666,13 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	mirroringRunner := mirroring.NewRunner(operator, reporter)
 	watchingConfig := s.Watching
 	toolWatches := registryrecordsStores.ToolWatches
-	store3 := kindrecords.NewSources(db)
+	store4 := kindrecords.NewSources(db)
 	toollistConfig := s.ToolServers
 	asker := toollist.NewAsker(toollistConfig)
 	watchingPorts := watching.Ports{
 		Ports:    changePorts,
 		Watches:  toolWatches,
-		Sources:  store3,
+		Sources:  store4,
 		Receiver: receiver,
 		Reader:   serverReader,
 		Reviews:  reviews,
@@ -1138,7 +1140,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	authapiAPI := authapi.New(useCases)
 	decidingConfig := s.Access
-	store4 := kindrecords.NewRules(db)
+	store5 := kindrecords.NewRules(db)
 	servers := registryrecordsStores.Listings
 	memberPorts := inprocess.MemberPorts{
 		Accounts: accounts,
@@ -1157,7 +1159,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	countTool := countSeenTools(registerers)
 	decidingLog := newCallLog(log)
 	decidingPorts := deciding.Ports{
-		Rules:     store4,
+		Rules:     store5,
 		Servers:   servers,
 		Members:   members,
 		Resources: resources,
@@ -1292,7 +1294,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	federatingProviders := federating.NewProviders(providerPorts)
 	rulingPorts := ruling.Ports{
 		Transactions: runner,
-		Rules:        store4,
+		Rules:        store5,
 		Recorder:     trail,
 	}
 	v2 := ruling.New(rulingPorts)
@@ -1327,12 +1329,13 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	v4 := registering.NewResources(registeringPorts)
 	sourcePorts := watching.SourcePorts{
 		Transactions: runner,
-		Sources:      store3,
+		Sources:      store4,
 		Recorder:     trail,
 		Sealer:       inprocessSealer,
 	}
 	v5 := watching.NewSources(sourcePorts)
-	kinds := inprocess.NewKinds(federatingProviders, v2, viewingOperator, operator, delegatingServices, v3, v4, v5, authorizingConfig)
+	v6 := viewing.NewCollections(runner, store3, trail)
+	kinds := inprocess.NewKinds(federatingProviders, v2, viewingOperator, operator, delegatingServices, v3, v4, v5, v6, authorizingConfig)
 	declaringPorts := declaring.Ports{
 		Transactions: runner,
 		States:       appliedStates,
@@ -2069,8 +2072,10 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Sealer:       inprocessSealer,
 	}
 	v4 := watching.NewSources(sourcePorts)
+	store4 := kindrecords.NewCollections(db)
+	v5 := viewing.NewCollections(runner, store4, trail)
 	authorizingConfig := s.OAuth
-	kinds := inprocess.NewKinds(federatingProviders, v, viewingOperator, mirroringOperator, delegatingServices, v2, v3, v4, authorizingConfig)
+	kinds := inprocess.NewKinds(federatingProviders, v, viewingOperator, mirroringOperator, delegatingServices, v2, v3, v4, v5, authorizingConfig)
 	declaringPorts := declaring.Ports{
 		Transactions: runner,
 		States:       appliedStates,

@@ -16,9 +16,9 @@ import (
 // authorization server are there if it is on.
 func NewKinds( //nolint:revive // the use cases, which wiring gives
 	p *federating.Providers, r *ruling.Operator, v *viewing.Operator, m *mirroring.Operator, s *delegating.Services,
-	c *registering.Clients, t *registering.Resources, w *watching.Sources, server authorizing.Config,
+	c *registering.Clients, t *registering.Resources, w *watching.Sources, l *viewing.Collections, server authorizing.Config,
 ) management.Kinds {
-	all := []management.Objects{p.Objects(), r.Objects(), v.Objects(), m.Objects(), s.Objects(), w.Objects()}
+	all := []management.Objects{p.Objects(), r.Objects(), v.Objects(), m.Objects(), s.Objects(), w.Objects(), l.Objects()}
 	if server.On {
 		all = append(all, c.Objects(), t.Objects())
 	}

@@ -2,6 +2,7 @@ package registrystore
 
 import (
 	"context"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
@@ -72,10 +73,15 @@ type Finding struct {
 	Servers []FoundServer
 	Total   int  // of all pages, at most MaxFound or MaxCounted
 	More    bool // more than Total match
+	Own     int  // how many of the page come first because the reader may change them; no store sets it
 }
 
 // FoundServer is the latest version of a server, without its document.
 type FoundServer struct {
 	registry.Release
 	registry.Summary
+
+	// ApprovedBy has approved this version last (review.Review.DecidedBy), at ApprovedAt; empty without a review.
+	ApprovedBy string
+	ApprovedAt time.Time
 }

@@ -21,7 +21,7 @@ import (
 
 // All returns the kinds that are described, in the order of their paths.
 func All() []*kinds.Kind {
-	return []*kinds.Kind{&access.RuleKind, &company.Kind, &service.Kind, &view.Kind, &mirror.Kind, &oauth.ClientKind, &oauth.ResourceKind, &tools.SourceKind}
+	return []*kinds.Kind{&access.RuleKind, &company.Kind, &service.Kind, &view.Kind, &view.CollectionKind, &mirror.Kind, &oauth.ClientKind, &oauth.ResourceKind, &tools.SourceKind}
 }
 
 //go:embed kinds.yaml

@@ -19,7 +19,8 @@ import (
 func TestAllKinds(t *testing.T) {
 	served := inprocess.NewKinds(
 		new(federating.Providers), ruling.New(ruling.Ports{}), new(viewing.Operator), new(mirroring.Operator), new(delegating.Services),
-		registering.NewClients(registering.Ports{}), registering.NewResources(registering.Ports{}), watching.NewSources(watching.SourcePorts{}), authorizing.Config{On: true},
+		registering.NewClients(registering.Ports{}), registering.NewResources(registering.Ports{}), watching.NewSources(watching.SourcePorts{}),
+		viewing.NewCollections(nil, nil, nil), authorizing.Config{On: true},
 	)
 	for _, k := range kinddocs.All() {
 		if one := served[k.List]; one == nil || one.Kind() != k {

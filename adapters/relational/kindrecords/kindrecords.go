@@ -15,11 +15,12 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/oauth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/tools"
+	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/ports/management"
 )
 
 // Set provides the stores from a database.DB.
-var Set = wire.NewSet(NewRules, NewClients, NewResources, NewSources)
+var Set = wire.NewSet(NewRules, NewClients, NewResources, NewSources, NewCollections)
 
 // NewRules returns the store of the rules about calls.
 func NewRules(db *database.DB) management.Store[access.RuleName, access.Rule] {
@@ -50,6 +51,14 @@ func NewSources(db *database.DB) management.Store[tools.RemoteSourceName, tools.
 	return New(db, "tool_sources", Form[tools.RemoteSourceName, tools.RemoteSource]{
 		Parse: tools.ReadRemoteSource, Fields: (*tools.RemoteSource).StoredFields,
 		Key: func(s *tools.RemoteSource) tools.RemoteSourceName { return s.Name }, Owner: func(s *tools.RemoteSource) *string { return &s.ManagedBy },
+	})
+}
+
+// NewCollections returns the store of the collections of servers.
+func NewCollections(db *database.DB) management.Store[view.CollectionName, view.Collection] {
+	return New(db, "collections", Form[view.CollectionName, view.Collection]{
+		Parse: view.ParseCollection, Fields: (*view.Collection).Fields,
+		Key: func(c *view.Collection) view.CollectionName { return c.Name }, Owner: func(c *view.Collection) *string { return &c.ManagedBy },
 	})
 }
 

@@ -450,8 +450,11 @@ func (s catalogueStore) finding(
 		names[i] = r.name
 	}
 	found, err := database.CollectAll(ctx, s.db, database.Query{
-		Text: "SELECT c.summary, c.facets, " + factsOfVersion +
-			" FROM catalogue AS c JOIN versions AS v ON v.name = c.name WHERE " + s.ofNames("v.is_latest", names),
+		Text: "SELECT c.summary, c.facets, coalesce(r.decided_by, ''), r.decided_at, " + factsOfVersion +
+			` FROM catalogue AS c JOIN versions AS v ON v.name = c.name LEFT JOIN reviews AS r ON r.id = (
+				SELECT a.id FROM reviews AS a WHERE a.name = v.name AND a.version = v.version
+				AND a.state = 'approved' AND a.part = '' AND a.decided_by <> '' ORDER BY a.decided_at DESC LIMIT 1) WHERE ` +
+			s.ofNames("v.is_latest", names),
 		Args: anyOf(names),
 	}, scanFoundServer)
 	slices.SortFunc(found, func(a, b registrystore.FoundServer) int {
@@ -463,9 +466,11 @@ func (s catalogueStore) finding(
 
 func scanFoundServer(row *sql.Rows) (f registrystore.FoundServer, err error) {
 	var summary, facets, facts string
-	if err = row.Scan(&summary, &facets, &facts); err != nil {
+	var at database.Instant
+	if err = row.Scan(&summary, &facets, &f.ApprovedBy, &at, &facts); err != nil {
 		return f, err
 	}
+	f.ApprovedAt = at.Time
 	f.Title, f.Description, _ = strings.Cut(summary, "\n")
 	for _, text := range strings.Fields(facets) {
 		f.Facets = append(f.Facets, registry.Facet(text))

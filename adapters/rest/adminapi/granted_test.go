@@ -48,7 +48,8 @@ func TestApplicationsAdministerNothing(t *testing.T) {
 	adminapi.New(adminapi.UseCases{
 		Callers: application{}, Recorder: forgetful{}, Kinds: inprocess.NewKinds(
 			new(federating.Providers), ruling.New(ruling.Ports{}), new(viewing.Operator), new(mirroring.Operator), new(delegating.Services),
-			registering.NewClients(registering.Ports{}), registering.NewResources(registering.Ports{}), watching.NewSources(watching.SourcePorts{}), authorizing.Config{On: true},
+			registering.NewClients(registering.Ports{}), registering.NewResources(registering.Ports{}), watching.NewSources(watching.SourcePorts{}),
+			viewing.NewCollections(nil, nil, nil), authorizing.Config{On: true},
 		),
 	}).Mount(app)
 	insufficient := 0

@@ -34,7 +34,8 @@ func (s *site) routes(t *testing.T) (all []route) {
 	app := fiber.New()
 	adminapi.New(adminapi.UseCases{Kinds: inprocess.NewKinds(
 		new(federating.Providers), ruling.New(ruling.Ports{}), new(viewing.Operator), new(mirroring.Operator), new(delegating.Services),
-		registering.NewClients(registering.Ports{}), registering.NewResources(registering.Ports{}), watching.NewSources(watching.SourcePorts{}), authorizing.Config{On: true},
+		registering.NewClients(registering.Ports{}), registering.NewResources(registering.Ports{}), watching.NewSources(watching.SourcePorts{}),
+		viewing.NewCollections(nil, nil, nil), authorizing.Config{On: true},
 	)}).Mount(app)
 	fill := strings.NewReplacer(":name", "none", ":id", unknownID)
 	for _, r := range app.GetRoutes(true) {

@@ -49,6 +49,11 @@ func formsOfOperators() []form {
 		{operator + "views/data", "", "Make this token", operate, []string{"token", "team"},
 			[]wrong{{"token", "Team Data", "Name of the token must have 1 to 40 lower-case letters"}}, once, "already"},
 		{operator + "views", "", "Remove the view data", operate, nil, nil, "The view is removed.", "404"},
+		{operator + "collections?new=1", "", "Add this collection", operate, []string{"name", "start", "sentence", "For all.", "servers", "com.example/a"},
+			[]wrong{{"name", "Data", wrongName}, {"servers", "com.example/*", "Servers"}}, "It is added.", taken("collection", "start")},
+		{operator + "collections/start", "", "Save this collection", operate, []string{"title", "Start here"},
+			[]wrong{{"sentence", "", "Sentence"}}, changed, ""},
+		{operator + "collections", "", "Remove the collection start", operate, nil, nil, "It is removed.", "404"},
 		{operator + "mirrors?new=1", "", "Add this mirror", operate,
 			[]string{"name", "public", "url", "https://registry.invalid", "interval", "24h", "include", "io.github.*"},
 			[]wrong{
@@ -107,9 +112,9 @@ func formsOfOperators() []form {
 
 func formsOfAccess(provider *oidcissuer.Provider) []form {
 	return []form{
-		{operator + "access?new=1", "", "Add this rule", operate, []string{"name", "other", "subjects", "everyone", "servers", "*"}, nil,
+		{operator + "access?new=1&step=3", "", "Add this rule", operate, []string{"name", "other", "subjects", "everyone", "servers", "*"}, nil,
 			"The rule is added.", taken("access rule", "other")}, // so that no change of the next one locks everybody out
-		{operator + "access?new=1", "", "Add this rule", operate, []string{
+		{operator + "access?new=1&step=3", "", "Add this rule", operate, []string{
 			"name", "platform", "order", "10", "effect", "allow", "subjects", "person:bea@example.com\ngroup:acme/<b>dev</b>",
 			"servers", "com.example/*", "tools", "search\nread_*", "networks", "10.0.0.0/8", "expiresAt", "2099-03-01", "minTrust", "LIMITED_TRUST",
 		}, []wrong{
@@ -120,7 +125,12 @@ func formsOfAccess(provider *oidcissuer.Provider) []form {
 			{"effect", "deny", "Least trust is for rules that allow"},
 		}, "Allows bea@example.com and people of acme/<b>dev</b> to call the tools search and read_* of com.example/*," +
 			" at limited trust or above, from 10.0.0.0/8, until 1 March 2099.", taken("access rule", "platform")},
-		{operator + "access/rules/platform", "", "Save this rule", operate, []string{"methods", "tools/list", "expiresAt", "", "networks", ""},
+		{operator + "access?new=1", "", "Next", operate, []string{"subjects", "everyone"}, []wrong{{"subjects", "x", "Subjects, entry 1, is wrong"}},
+			"Allows everybody with a valid token to use ….", ""},
+		{operator + "access?new=1&step=3", "", "Try it", operate, []string{"subjects", "everyone", "servers", "*", "tools", "x"},
+			[]wrong{{"networks", "ten", "Networks, entry 1"}}, "This instance decided no call", ""},
+		{operator + "access/rules/platform?step=3", "", "Back", operate, nil, nil, "com.example/*", ""},
+		{operator + "access/rules/platform?step=3", "", "Save this rule", operate, []string{"methods", "tools/list", "expiresAt", "", "networks", ""},
 			[]wrong{{"order", "10001", "Order must be a whole number"}}, changed, ""},
 		{operator + "access", "", "Remove the rule platform", operate, nil, nil, "The rule is removed.", "404"},
 		{operator + "providers?new=1", "", "Add this provider", operate, []string{

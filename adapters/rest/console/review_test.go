@@ -62,6 +62,8 @@ func TestReview(t *testing.T) {
 	b.Follow("com.example/weather", http.StatusOK)
 	b.Press("Approve", http.StatusOK).WantText("Approved. The document is listed now.")
 	wantVersion(t, s, "com.example/weather", "1.0.0", http.StatusOK)
+	b.Open("/console/", http.StatusOK).WantText("approved by bea")
+	newBrowser(t, s).Open("/console/", http.StatusOK).WantText("com.example/weather").WantNoText("approved by")
 	awaitNotice(t, notices, "ada@example.com", "approved", "com.example/weather")
 	olga := newVerified(t, e, s, "olga@example.com", operate)
 	olga.Open("/console/operator/log?server=com.example/weather", http.StatusOK)

@@ -212,7 +212,8 @@ func readAccessRules(ctx context.Context, p cli.Process, path string) ([]audit.O
 	}
 	checker := declaring.New(declaring.Ports{Managed: inprocess.NewKinds(
 		new(federating.Providers), ruling.New(ruling.Ports{}), new(viewing.Operator), new(mirroring.Operator), new(delegating.Services),
-		registering.NewClients(registering.Ports{}), registering.NewResources(registering.Ports{}), watching.NewSources(watching.SourcePorts{}), authorizing.Config{On: true},
+		registering.NewClients(registering.Ports{}), registering.NewResources(registering.Ports{}), watching.NewSources(watching.SourcePorts{}),
+		viewing.NewCollections(nil, nil, nil), authorizing.Config{On: true},
 	)})
 	return checker.CheckAccessRules(ctx, &document)
 }

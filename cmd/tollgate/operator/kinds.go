@@ -208,6 +208,17 @@ func newClient(p cli.Process) *cobra.Command {
 	}).newGroup()
 }
 
+func newCollection(p cli.Process) *cobra.Command {
+	return newKind(p, &view.CollectionKind, kindTexts{
+		short: "Manage the collections of servers that the catalogue shows first", example: "start",
+		put: &cobra.Command{
+			Use:     "set NAME --sentence TEXT --server NAME ... [--title TEXT]",
+			Short:   "Add a collection, or replace the one with its name",
+			Example: "  tollgate collection set start --title 'Start here' --sentence 'What every team needs.' --server com.example/weather,com.example/mail",
+		},
+	}).newGroup()
+}
+
 func newToolSource(p cli.Process) *cobra.Command {
 	return newKind(p, &tools.SourceKind, kindTexts{
 		short: "Manage the headers with which remotes are asked for their tools", example: "weather",

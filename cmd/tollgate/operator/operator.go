@@ -24,7 +24,7 @@ import (
 func Commands(p cli.Process) []*cobra.Command {
 	return []*cobra.Command{
 		newMigrate(p), newBackup(p), newSetupLink(p), newUser(p), newDevice(p), newSession(p), newGrant(p), newPolicy(p),
-		newReview(p), newView(p), newWebhook(p), newMirror(p), newAudit(p), newRegistry(p), newAllowList(p),
+		newReview(p), newView(p), newCollection(p), newWebhook(p), newMirror(p), newAudit(p), newRegistry(p), newAllowList(p),
 		newMethods(p), newRisk(p), newPlugins(p), newProvider(p), newServiceAccount(p), newToken(p), newAccess(p), newClient(p), newResource(p), newToolSource(p),
 		newApply(p), newExportState(p),
 	}

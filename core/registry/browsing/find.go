@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/management"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/report"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
@@ -26,8 +27,10 @@ type FinderPorts struct {
 	Servers   registrystore.SnapshotReader
 	Views     Views
 	Grants    registrystore.Grants
-	Waiter    clock.Waiter
-	Reporter  report.Reporter
+	// Collections is nil where nobody looks for one.
+	Collections management.Store[view.CollectionName, view.Collection]
+	Waiter      clock.Waiter
+	Reporter    report.Reporter
 }
 
 // Views are the views of the registry. viewing.Gate implements it.
@@ -64,18 +67,19 @@ func (f *Finder) Run(ctx context.Context) {
 
 // Wanted has the parameters of a search, as they were sent. An empty one counts as absent.
 type Wanted struct {
-	Text      string // words; a server has all of them
-	Status    string // of the latest version; without one, any but deleted
-	Namespace string
-	Package   string // type of a package
-	Transport string
-	Tools     string // what is known of its tools: a value of registry.FacetTools
-	Remote    string // true or false
-	Origin    string // a mirror, or registry.OwnOrigin
-	View      string
-	Sort      string // a registrystore.Order
-	Page      string // from 1
-	Counted   bool   // Found.Facets is wanted
+	Text       string // words; a server has all of them
+	Status     string // of the latest version; without one, any but deleted
+	Namespace  string
+	Package    string // type of a package
+	Transport  string
+	Tools      string // what is known of its tools: a value of registry.FacetTools
+	Remote     string // true or false
+	Origin     string // a mirror, or registry.OwnOrigin
+	View       string
+	Collection string // of servers, which come in its order unless another one is wanted
+	Sort       string // a registrystore.Order
+	Page       string // from 1
+	Counted    bool   // Found.Facets is wanted
 }
 
 // The limits of a search.
@@ -99,6 +103,10 @@ type Found struct {
 	Making registrystore.Progress
 	// Facets is how many of the servers of all pages have each facet. It is nil where that is not known.
 	Facets map[registry.Facet]int
+	// Collection is the one that was wanted, or nil. Own is how many of the servers of the page are those that
+	// the caller may change, which are the first.
+	Collection *view.Collection
+	Own        int
 	// Corrected has the words that were looked for in place of those that no server has; otherwise empty.
 	Corrected string
 }
@@ -115,6 +123,10 @@ func (f *Finder) Find(ctx context.Context, w Wanted, who authority.Caller) (Foun
 		return Found{}, err
 	}
 	s.Offset, s.Limit = (page-1)*PageSize, PageSize
+	result := Found{Page: page}
+	if result.Collection, err = f.collect(ctx, &s, w.Collection); err != nil {
+		return Found{}, err
+	}
 	making, err := f.catchUp(ctx)
 	if err != nil {
 		return Found{}, err
@@ -123,7 +135,7 @@ func (f *Finder) Find(ctx context.Context, w Wanted, who authority.Caller) (Foun
 	if err != nil {
 		return Found{}, err
 	}
-	result := Found{Page: page, Making: making}
+	result.Making, result.Own = making, found.Own
 	if found.Total == 0 && making.Waiting == 0 {
 		if result.Corrected, err = f.correct(ctx, &s); err != nil {
 			return Found{}, err
@@ -135,6 +147,11 @@ func (f *Finder) Find(ctx context.Context, w Wanted, who authority.Caller) (Foun
 		}
 	}
 	result.Servers, result.Total, result.More = found.Servers, found.Total, found.More
+	if c := result.Collection; c != nil && isArranged(s) {
+		all := arrange(c, found.Servers)
+		begin := min((page-1)*PageSize, len(all))
+		result.Servers = all[begin:min(begin+PageSize, len(all))]
+	}
 	result.Pages = (found.Total + PageSize - 1) / PageSize
 	if w.Counted && making.Waiting == 0 {
 		result.Facets, err = f.ports.Catalogue.Count(ctx, s)
@@ -162,7 +179,7 @@ func (f *Finder) find(
 	rest.Offset, rest.Limit = max(0, s.Offset-mine.Total), s.Limit-len(mine.Servers)
 	others, err := f.search(ctx, rest, making)
 	others.Servers = append(mine.Servers, others.Servers...)[:min(s.Limit, len(mine.Servers)+len(others.Servers))]
-	others.Total, others.More = others.Total+mine.Total, others.More || mine.More
+	others.Total, others.More, others.Own = others.Total+mine.Total, others.More || mine.More, len(mine.Servers)
 	return others, err
 }
 

@@ -8,11 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/management"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/test/must"
 )
@@ -296,5 +298,53 @@ func TestFindForgivesALetter(t *testing.T) {
 	}())
 	if l.asked > 10 {
 		t.Errorf("a search that finds nothing asks the catalogue %d times", l.asked)
+	}
+}
+
+// shelfCollections has one collection.
+type shelfCollections struct {
+	management.Store[view.CollectionName, view.Collection]
+}
+
+func (shelfCollections) Get(_ context.Context, name view.CollectionName) (c view.Collection, err error) {
+	if name != "start" {
+		return c, fault.New(fault.NotFound, "no such record")
+	}
+	names := make([]string, 0, 40)
+	for i := 49; i >= 10; i-- {
+		names = append(names, fmt.Sprintf("com.example/%02d", i))
+	}
+	return view.ParseCollection(audit.Details{
+		"name": audit.Text("start"), "sentence": audit.Text("For all."), "servers": audit.Texts(append(names, "com.example/none")),
+	})
+}
+
+// TestFindInACollection has the servers of a collection in its order on all pages, and of a view only those
+// that the view has.
+func TestFindInACollection(t *testing.T) {
+	f := browsing.NewFinder(browsing.FinderPorts{
+		Catalogue: new(shelf), Servers: newFixture().servers, Views: shelfViews{}, Grants: shelfGrants{}, Collections: shelfCollections{},
+	})
+	for _, c := range []struct {
+		wanted browsing.Wanted
+		total  int
+		begin  string
+	}{
+		{browsing.Wanted{}, 40, "49 48 47"},
+		{browsing.Wanted{Page: "2"}, 40, "19 18 17"},
+		{browsing.Wanted{Page: "3"}, 40, ""},
+		{browsing.Wanted{Sort: "name"}, 40, "10 11 12"},
+		{browsing.Wanted{View: "some"}, 10, "19 18 17"},
+	} {
+		c.wanted.Collection = "start"
+		found, err := f.Find(t.Context(), c.wanted, ada)
+		if got := namesOf(found); err != nil || found.Total != c.total || !strings.HasPrefix(got, c.begin) || c.begin == "" && got != "" {
+			t.Errorf("%+v: %d servers, %s, error %v", c.wanted, found.Total, got, err)
+		}
+	}
+	for _, name := range []string{"none", "All", "\x00"} {
+		if _, err := f.Find(t.Context(), browsing.Wanted{Collection: name}, ada); !fault.Is(err, fault.Invalid) {
+			t.Errorf("the collection %q: %v", name, err)
+		}
 	}
 }

@@ -236,3 +236,22 @@ func errMissing(name view.Name) error {
 func tokensOf(all []view.Token, v view.Name) []view.Token {
 	return slices.DeleteFunc(slices.Clone(all), func(t view.Token) bool { return t.View != v })
 }
+
+// Collections lists, stores and removes the collections of servers, for operators.
+type Collections = managing.Operator[view.CollectionName, view.Collection]
+
+// NewCollections returns Collections.
+func NewCollections(
+	t transaction.Runner, s management.Store[view.CollectionName, view.Collection], r authority.Recorder,
+) *Collections {
+	return managing.New(managing.Description[view.CollectionName, view.Collection]{
+		Kind: &view.CollectionKind, Parse: view.ParseCollection,
+		Show: func(c *view.Collection) management.Object {
+			return management.Object{
+				Object: audit.Object{Kind: view.CollectionKind.Name, Key: string(c.Name), Fields: c.Fields()}, Owner: c.ManagedBy,
+			}
+		},
+		Key:   func(c *view.Collection) view.CollectionName { return c.Name },
+		Owner: func(c *view.Collection) *string { return &c.ManagedBy },
+	}, managing.Ports[view.CollectionName, view.Collection]{Transactions: t, Store: s, Recorder: r})
+}

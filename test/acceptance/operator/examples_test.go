@@ -47,6 +47,8 @@ var exampleCommands = map[string]string{
 	"tollgate provider remove":    provider,
 	"tollgate methods remove":     "tollgate methods add --id 1400 --path /parking --service-id 271 --service parking",
 	"tollgate allowlist":          "tollgate view add data",
+	"tollgate collection remove":  collected,
+	"tollgate collection show":    collected,
 	"tollgate client remove":      registered,
 	"tollgate client show":        registered,
 	"tollgate mirror diff":        mirrored,
@@ -103,6 +105,7 @@ const (
 
 	registered = "tollgate client set ide --name IDE --redirect-uri http://127.0.0.1/callback"
 	sourced    = "tollgate tool-source set weather --server com.example/weather --remote https://weather.example.com/mcp --header Authorization"
+	collected  = "tollgate collection set start --sentence 'What every team needs.' --server com.example/weather"
 	declared   = "tollgate resource set weather --url https://weather.example.com/mcp --server com.example/weather"
 )
 

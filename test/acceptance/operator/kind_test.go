@@ -50,9 +50,9 @@ func newKindFiles(t *testing.T) (files map[string]string, lines int) {
 	}
 	imported := []string{"import (\n", "\t\"github.com/tollgate-dev/tollgate/core/registry/contact\"\n"}
 	change("wiring/wire_gen.go", append(imported,
-		"kinds := inprocess.NewKinds(federatingProviders, v2, viewingOperator, operator, delegatingServices, v3, v4, v5, authorizingConfig)\n",
+		"kinds := inprocess.NewKinds(federatingProviders, v2, viewingOperator, operator, delegatingServices, v3, v4, v5, v6, authorizingConfig)\n",
 		"\tcontact.Add(kinds, db, runner, trail)\n",
-		"kinds := inprocess.NewKinds(federatingProviders, v, viewingOperator, mirroringOperator, delegatingServices, v2, v3, v4, authorizingConfig)\n",
+		"kinds := inprocess.NewKinds(federatingProviders, v, viewingOperator, mirroringOperator, delegatingServices, v2, v3, v4, v5, authorizingConfig)\n",
 		"\tcontact.Add(kinds, db, runner, trail)\n")...)
 	change("cmd/tollgate/operator/operator.go", append(imported,
 		"return []*cobra.Command{\n", "\t\tnewKind(p, &contact.Kind, kindTexts{}).newGroup(),\n")...)

@@ -124,6 +124,7 @@ func (s *canarySite) makeObjects(t *testing.T) {
 		"name": "Canary", "redirectUris": []string{"https://canary.example/callback"}, "method": "client_secret_basic",
 	}), "clientSecret"))
 	made("PUT", "/resources/canary", object{"url": "https://canary.example/mcp", "servers": []string{"com.example/canary"}})
+	made("PUT", "/collections/canary", object{"sentence": "For tests.", "servers": []string{"com.example/canary"}})
 	s.keep(t, "header of a tool source", "canary-0123456789-of-the-tool-source")
 	made("PUT", "/tool-sources/canary", object{
 		"server": "com.example/canary", "remote": "https://canary.example/mcp",

@@ -89,12 +89,27 @@ type listView struct {
 	Sorts    []choice
 	Facets   []facet
 	Chosen   int // filters
-	Servers  []Card
+	Shelves  []shelf
+	Groups   []group
 	Found    browsing.Found
 	First    string // the address of the first page
 	Before   string // the address of the page before; empty on the first one
 	Next     string // the address of the next page; empty on the last one
 	Empty    bool   // the service has no account yet
+}
+
+// group is a part of the list of servers.
+type group struct {
+	Title   string
+	Servers []Card
+}
+
+// shelf is a collection with its first servers.
+type shelf struct {
+	browsing.Shelf
+
+	Path  string
+	Cards []Card
 }
 
 // Card is a server in a list.
@@ -156,7 +171,7 @@ func wantedBy(v *site.Visit) browsing.Wanted {
 	return browsing.Wanted{
 		Text: strings.TrimSpace(cmp.Or(v.Text("q"), v.Text("Q"))), Status: v.Text("status"), Namespace: strings.TrimSpace(v.Text("namespace")),
 		Package: v.Text("package"), Transport: v.Text("transport"), Tools: v.Text("tools"), Remote: v.Text("remote"),
-		Origin: strings.TrimSpace(v.Text("origin")), View: strings.TrimSpace(v.Text("view")), Sort: v.Text("sort"),
+		Origin: strings.TrimSpace(v.Text("origin")), View: strings.TrimSpace(v.Text("view")), Collection: strings.TrimSpace(v.Text("collection")), Sort: v.Text("sort"),
 		Page: v.Text("page"),
 	}
 }
@@ -166,7 +181,7 @@ func filters(w browsing.Wanted) url.Values {
 	all := url.Values{}
 	for name, value := range map[string]string{
 		"q": w.Text, "status": w.Status, "package": w.Package, "remote": w.Remote, "namespace": w.Namespace,
-		"transport": w.Transport, "tools": w.Tools, "origin": w.Origin, "view": w.View, "sort": w.Sort,
+		"transport": w.Transport, "tools": w.Tools, "origin": w.Origin, "view": w.View, "collection": w.Collection, "sort": w.Sort,
 	} {
 		if value != "" {
 			all.Set(name, value)
@@ -186,25 +201,17 @@ func (p *Pages) newListView(v *site.Visit, w browsing.Wanted, found browsing.Fou
 	}
 	view.First = pageAt(1)
 	var err error
-	if view.Facets, view.Chosen, err = p.facets(v, w, found.Facets); err != nil {
-		return view, err
-	}
-	var deleted []registry.Name
-	for _, f := range found.Servers {
-		if f.Status == registry.StatusDeleted {
-			deleted = append(deleted, f.Name)
-		}
-	}
-	hidden, err := p.ports.Hidden.Entries(v.UserContext(), deleted...)
-	if err != nil {
-		return view, err
-	}
-	for _, f := range found.Servers {
-		card := newCard(f.Release, f.Summary, hidden[f.Name])
-		if card.Approved, err = p.approval(v, f.Release); err != nil {
+	var collections []string
+	if len(all) == 0 && found.Page == 1 {
+		if collections, err = p.addShelves(v, &view); err != nil {
 			return view, err
 		}
-		view.Servers = append(view.Servers, card)
+	}
+	if view.Facets, view.Chosen, err = p.facets(v, w, found.Facets, collections); err != nil {
+		return view, err
+	}
+	if err = p.addServers(v, &view, found); err != nil {
+		return view, err
 	}
 	if found.Page > 1 {
 		view.Before = pageAt(min(found.Page-1, max(found.Pages, 1)))
@@ -216,6 +223,51 @@ func (p *Pages) newListView(v *site.Visit, w browsing.Wanted, found browsing.Fou
 		view.Empty, err = p.ports.IsEmpty(v.UserContext())
 	}
 	return view, err
+}
+
+// addShelves adds the first collections, and returns the names of all.
+func (p *Pages) addShelves(v *site.Visit, view *listView) ([]string, error) {
+	shelves, names, err := p.ports.Finder.Shelves(v.UserContext())
+	for _, one := range shelves {
+		added := shelf{Shelf: one, Path: pathWith(browsing.Wanted{}, "collection", string(one.Name))}
+		for _, f := range one.First {
+			added.Cards = append(added.Cards, newCard(f.Release, f.Summary, nil))
+		}
+		view.Shelves = append(view.Shelves, added)
+	}
+	return names, err
+}
+
+// addServers adds the servers of the page: those of the person apart from the others.
+func (p *Pages) addServers(v *site.Visit, view *listView, found browsing.Found) error {
+	hidden, err := p.hidden(v, found.Servers)
+	if err != nil {
+		return err
+	}
+	cards := make([]Card, len(found.Servers))
+	for i, f := range found.Servers {
+		cards[i] = newCard(f.Release, f.Summary, hidden[f.Name])
+		if cards[i].Approved, err = approval(v, f); err != nil {
+			return err
+		}
+	}
+	for _, part := range []group{{"Your servers", cards[:found.Own]}, {"All servers", cards[found.Own:]}} {
+		if len(part.Servers) > 0 {
+			view.Groups = append(view.Groups, part)
+		}
+	}
+	return nil
+}
+
+// hidden returns what is in quarantine of those servers that are not listed.
+func (p *Pages) hidden(v *site.Visit, servers []registrystore.FoundServer) (map[registry.Name][]registry.Quarantined, error) {
+	var deleted []registry.Name
+	for _, f := range servers {
+		if f.Status == registry.StatusDeleted {
+			deleted = append(deleted, f.Name)
+		}
+	}
+	return p.ports.Hidden.Entries(v.UserContext(), deleted...)
 }
 
 // sendFound sends a page of a search as JSON, for programs: each server as the API shows it, with

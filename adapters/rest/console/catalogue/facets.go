@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 // facet is a group of filters.
@@ -63,7 +64,7 @@ func pathWith(w browsing.Wanted, name, value string) string {
 }
 
 // facets returns the filters with the numbers of servers, and how many are chosen.
-func (p *Pages) facets(v *site.Visit, w browsing.Wanted, counts map[registry.Facet]int) (all []facet, chosen int, err error) {
+func (p *Pages) facets(v *site.Visit, w browsing.Wanted, counts map[registry.Facet]int, collections []string) (all []facet, chosen int, err error) {
 	views, err := p.readableViews(v)
 	if err != nil {
 		return nil, 0, err
@@ -88,6 +89,7 @@ func (p *Pages) facets(v *site.Visit, w browsing.Wanted, counts map[registry.Fac
 		{"Origin", registry.FacetOrigin, nil, map[string]string{registry.OwnOrigin: "published here"}},
 		{"Status", registry.FacetStatus, []string{string(registry.StatusDeleted)}, nil},
 		{"View", "view", views, nil},
+		{"Collection", "collection", collections, nil},
 	} {
 		value := filters(w).Get(group.kind)
 		values := valuesOf(group.kind, value, counts, group.always)
@@ -98,7 +100,7 @@ func (p *Pages) facets(v *site.Visit, w browsing.Wanted, counts map[registry.Fac
 		if value != "" {
 			chosen++
 		}
-		if value != "" || len(values) > 1 || group.kind == "view" && len(values) > 0 {
+		if value != "" || len(values) > 1 || (group.kind == "view" || group.kind == "collection") && len(values) > 0 {
 			all = append(all, facet{group.text, values})
 		}
 	}
@@ -142,21 +144,13 @@ func (p *Pages) readableViews(v *site.Visit) (names []string, err error) {
 }
 
 // approval returns who approved a version and when, in words, for people who are signed in.
-func (p *Pages) approval(v *site.Visit, r registry.Release) (string, error) {
-	if p.ports.Trail == nil || !v.SignedIn() || !v.Session.TrustLevel.Admits(auth.Unverified) {
+func approval(v *site.Visit, f registrystore.FoundServer) (string, error) {
+	if f.ApprovedBy == "" || !v.SignedIn() || !v.Session.TrustLevel.Admits(auth.Unverified) {
 		return "", nil
 	}
-	history, err := p.ports.Trail.OfServer(v.UserContext(), r.Name.String())
-	if err != nil {
-		return "", err
-	}
-	e := history.Approved(r.Version.String())
-	if e == nil {
-		return "", nil
-	}
-	by, err := v.NameOf(e.Who())
+	by, err := v.NameOf(f.ApprovedBy)
 	if by, _, _ = strings.Cut(by, "@"); by == review.Operator {
 		by = "an operator"
 	}
-	return "approved by " + by + ", " + site.Ago(e.Time), err
+	return "approved by " + by + ", " + site.Ago(f.ApprovedAt), err
 }

@@ -105,6 +105,7 @@ type Input struct {
 	Hint     string
 	Options  []Option // of "select" and "choices"
 	Required bool
+	Suggest  []string // values that exist; an "area" with them has another field of its name, for one more
 }
 
 // Option is a value that a field offers.

@@ -37,7 +37,7 @@ var sections = []section{
 		Link{Text: "Access"}, Link{Text: "People", Path: "people"}, Link{Text: "Grants", Path: "grants"},
 		Link{Text: "Service accounts", Path: "service-accounts"}, Link{Text: "Company sign-in", Path: "providers"},
 		Link{Text: "Access rules", Path: "access"}, Link{Text: "Clients", Path: "clients"}, Link{Text: "Resources", Path: "resources"},
-		Link{Text: "Registry"}, Link{Text: "Policies", Path: "policies"}, Link{Text: "Views", Path: "views"},
+		Link{Text: "Registry"}, Link{Text: "Policies", Path: "policies"}, Link{Text: "Views", Path: "views"}, Link{Text: "Collections", Path: "collections"},
 		Link{Text: "Mirrors", Path: "mirrors"}, Link{Text: "Webhooks", Path: "webhooks"},
 		Link{Text: "Tool sources", Path: "tool-sources"},
 		Link{Text: "Review rules", Path: "review-rules"}, Link{Text: "Applied state", Path: "state"},

@@ -60,6 +60,7 @@ func adminBodies() map[string]any {
 		"adminPutClient":      object{"name": "none", "redirectUris": []string{"http://127.0.0.1/callback"}},
 		"adminPutResource":    object{"url": "https://tools.example.com/mcp", "servers": []string{pattern}},
 		"adminPutToolSource":  object{"server": pattern, "remote": "https://tools.example.com/mcp", "headers": object{"X-Api-Key": "k"}},
+		"adminPutCollection":  object{"sentence": "For tests.", "servers": []string{pattern}},
 		"adminAddViewToken":   object{"name": "t"},
 		"adminPutMirror":      object{"url": "https://registry.invalid"},
 		"adminAddWebhook":     object{"url": "https://example.com/hook", "events": []string{"status"}},

@@ -47,6 +47,7 @@ var uncheckedResponses = map[string]string{
 	"putAccessRule 422":      "it takes 10000 rules; tests of core/access/ruling do",
 	"adminPutClient 422":     "it takes 1000 clients; tests of core/managing do",
 	"adminPutResource 422":   "it takes 1000 resources; tests of core/managing do",
+	"adminPutCollection 422": "it takes 50 collections; tests of core/managing do",
 	"adminPutToolSource 422": "it takes 200 tool sources; tests of core/managing do",
 	"recordServerTools 409":  "it takes 4 MiB of lists; tests of core/registry/tools do",
 	"addPublisher 409":       "it takes minutes to add 2000 policies; tests of core/registry/delegating do",
