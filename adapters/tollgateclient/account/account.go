@@ -3,6 +3,7 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -96,13 +97,18 @@ func osName(goos string) string {
 // previous session has expired, that session is left to expire: renewing a session only to end it
 // would risk the new session if a copy of the file is in use. Later commands call the service as this
 // one: with http if insecureHTTP, and with trust in the certificates in the file caCert, if any.
-func (a *Account) KeepSession(ctx context.Context, s tollgateclient.SignedIn, insecureHTTP bool, caCert string) error {
+// The context gets the name, or without one keeps the name that it has.
+func (a *Account) KeepSession(ctx context.Context, s tollgateclient.SignedIn, insecureHTTP bool, caCert, name string) error {
 	var before *credentialfile.Tokens
 	err := a.file.Update(ctx, func(c *credentialfile.Contents) {
-		before = a.storedTokens(*c)
-		c.SignIn = &credentialfile.SignIn{
-			URL: a.client.URL(), InsecureHTTP: insecureHTTP, CACert: caCert, Email: a.email, Tokens: newStoredTokens(s.Tokens),
+		before = a.storedTokens(c)
+		if old := c.Of(a.client.URL(), a.email); old != nil {
+			name = cmp.Or(name, old.Name)
+			c.Remove(old)
 		}
+		c.Use(&credentialfile.SignIn{
+			Name: name, URL: a.client.URL(), InsecureHTTP: insecureHTTP, CACert: caCert, Email: a.email, Tokens: newStoredTokens(s.Tokens),
+		})
 		a.keepDevice(c, s.DeviceToken)
 	})
 	if err == nil && before != nil {
@@ -156,12 +162,12 @@ func (a *Account) accessToken(ctx context.Context, refused string) (string, erro
 	if err != nil {
 		return "", err
 	}
-	if t := a.storedTokens(contents); t != nil && isUsable(t, refused) {
+	if t := a.storedTokens(&contents); t != nil && isUsable(t, refused) {
 		return t.Access, nil
 	}
 	var token string
 	err = a.file.WithLock(ctx, func(h *credentialfile.LockedFile) error {
-		t := a.storedTokens(h.Contents)
+		t := a.storedTokens(&h.Contents)
 		switch {
 		case t == nil:
 			return &SignInNeeded{reasonNoSession}
@@ -170,7 +176,7 @@ func (a *Account) accessToken(ctx context.Context, refused string) (string, erro
 				return err
 			}
 		}
-		token = h.SignIn.Tokens.Access
+		token = a.storedTokens(&h.Contents).Access
 		return nil
 	})
 	return token, err
@@ -178,11 +184,18 @@ func (a *Account) accessToken(ctx context.Context, refused string) (string, erro
 
 // storedTokens returns the tokens of the account; nil if the file does not contain them, or those
 // of another account.
-func (a *Account) storedTokens(c credentialfile.Contents) *credentialfile.Tokens {
-	if c.SignIn == nil || c.SignIn.URL != a.client.URL() || c.SignIn.Email != a.email {
-		return nil
+func (a *Account) storedTokens(c *credentialfile.Contents) *credentialfile.Tokens {
+	if s := c.Of(a.client.URL(), a.email); s != nil {
+		return s.Tokens
 	}
-	return c.SignIn.Tokens
+	return nil
+}
+
+// change changes the sign-in of the account in the file, if it has tokens.
+func (a *Account) change(c *credentialfile.Contents, change func(*credentialfile.SignIn)) {
+	if s := c.Of(a.client.URL(), a.email); s != nil && s.Tokens != nil {
+		change(s)
+	}
 }
 
 func isUsable(t *credentialfile.Tokens, refused string) bool {
@@ -193,7 +206,7 @@ func isUsable(t *credentialfile.Tokens, refused string) bool {
 // so renewTokens records on disk that it is being used before it sends it, and stores the new
 // tokens before the lock is released. An interrupted command completes the renewal first.
 func (a *Account) renewTokens(ctx context.Context, h *credentialfile.LockedFile) error {
-	t := h.SignIn.Tokens
+	t := a.storedTokens(&h.Contents)
 	if t.Spending {
 		return a.dropTokens(h, reasonInterrupted)
 	}
@@ -206,7 +219,7 @@ func (a *Account) renewTokens(ctx context.Context, h *credentialfile.LockedFile)
 	fresh, err := a.client.RefreshTokens(ctx, t.Refresh)
 	switch {
 	case err == nil:
-		h.SignIn.Tokens = newStoredTokens(fresh)
+		a.change(&h.Contents, func(s *credentialfile.SignIn) { s.Tokens = newStoredTokens(fresh) })
 		return h.Save()
 	case fault.Is(err, fault.Unauthenticated), fault.Is(err, fault.Forbidden):
 		return a.dropTokens(h, reasonEnded)
@@ -219,17 +232,19 @@ func (a *Account) renewTokens(ctx context.Context, h *credentialfile.LockedFile)
 
 // dropTokens deletes the tokens of a session that has ended.
 func (a *Account) dropTokens(h *credentialfile.LockedFile, why string) error {
-	h.SignIn.Tokens, h.SignIn.Challenge = nil, nil
+	a.change(&h.Contents, dropSession)
 	if err := h.Save(); err != nil {
 		return err
 	}
 	return &SignInNeeded{why}
 }
 
+func dropSession(s *credentialfile.SignIn) { s.Tokens, s.Challenge = nil, nil }
+
 // forgetRefused deletes the tokens of a session whose newest access token was refused.
 func (a *Account) forgetRefused(ctx context.Context, refused string) error {
 	return a.file.WithLock(ctx, func(h *credentialfile.LockedFile) error {
-		if t := a.storedTokens(h.Contents); t == nil || t.Access != refused {
+		if t := a.storedTokens(&h.Contents); t == nil || t.Access != refused {
 			return &SignInNeeded{reasonEnded} // another command has stored a new session
 		}
 		return a.dropTokens(h, reasonEnded)
@@ -251,9 +266,7 @@ func (a *Account) BeginStepUp(ctx context.Context, method string) (tollgateclien
 
 func (a *Account) keepChallenge(ctx context.Context, challenge *credentialfile.Challenge) error {
 	return a.file.Update(ctx, func(c *credentialfile.Contents) {
-		if a.storedTokens(*c) != nil {
-			c.SignIn.Challenge = challenge
-		}
+		a.change(c, func(s *credentialfile.SignIn) { s.Challenge = challenge })
 	})
 }
 
@@ -264,18 +277,17 @@ func (a *Account) FinishStepUp(ctx context.Context, code string) (string, error)
 	if err != nil {
 		return "", err
 	}
-	if a.storedTokens(contents) == nil || contents.SignIn.Challenge == nil {
+	s := contents.Of(a.client.URL(), a.email)
+	if s == nil || s.Tokens == nil || s.Challenge == nil {
 		return "", fault.New(fault.Invalid,
 			"no step-up is waiting for a code: start one with 'tollgate login --step-up email'")
 	}
-	raised, err := a.client.VerifyStepUp(ctx, contents.SignIn.Challenge.ID, code)
+	raised, err := a.client.VerifyStepUp(ctx, s.Challenge.ID, code)
 	if err != nil {
 		return "", err
 	}
 	return raised.TrustLevel, a.file.Update(ctx, func(c *credentialfile.Contents) {
-		if a.storedTokens(*c) != nil {
-			c.SignIn.Challenge = nil
-		}
+		a.change(c, func(s *credentialfile.SignIn) { s.Challenge = nil })
 		a.keepDevice(c, raised.DeviceToken)
 	})
 }
@@ -297,9 +309,7 @@ func (a *Account) TrustMachine(ctx context.Context) error {
 func (a *Account) SignOut(ctx context.Context) error {
 	err := a.Do(ctx, a.endSession)
 	updateErr := a.file.Update(context.WithoutCancel(ctx), func(c *credentialfile.Contents) {
-		if a.storedTokens(*c) != nil {
-			c.SignIn.Tokens, c.SignIn.Challenge = nil, nil
-		}
+		a.change(c, dropSession)
 	})
 	if updateErr != nil {
 		return updateErr

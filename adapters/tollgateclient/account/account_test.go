@@ -127,7 +127,7 @@ func (s *service) signedIn(t *testing.T, left time.Duration) (*Account, *credent
 	session := tollgateclient.SignedIn{
 		Tokens: tollgateclient.Tokens{Access: "access1", Refresh: "refresh1", ExpiresIn: left},
 	}
-	must.Succeed(t, a.KeepSession(t.Context(), session, false, ""))
+	must.Succeed(t, a.KeepSession(t.Context(), session, false, "", ""))
 	return a, file
 }
 
@@ -199,7 +199,7 @@ func TestUntrustedCertificate(t *testing.T) {
 	}
 	must.Succeed(t, open(authority).KeepSession(t.Context(), tollgateclient.SignedIn{
 		Tokens: tollgateclient.Tokens{Access: "access0", Refresh: "refresh1"},
-	}, false, authority))
+	}, false, authority, ""))
 	for range 2 {
 		if err := getSession(t.Context(), open("")); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "--ca-cert FILE") {
 			t.Errorf("without the authority: %v", err)
@@ -392,12 +392,12 @@ func TestSecondLogin(t *testing.T) {
 		Tokens: tollgateclient.Tokens{Access: "access9", Refresh: "refresh9", ExpiresIn: time.Hour},
 	}
 	elsewhere := newService(t)
-	must.Succeed(t, elsewhere.account(t, file).KeepSession(t.Context(), next, false, ""))
+	must.Succeed(t, elsewhere.account(t, file).KeepSession(t.Context(), next, false, "", ""))
 	if _, ended := s.counts(); ended {
 		t.Error("a login at another service ended the session")
 	}
 	a, _ := s.signedIn(t, time.Hour)
-	must.Succeed(t, a.KeepSession(t.Context(), next, false, ""))
+	must.Succeed(t, a.KeepSession(t.Context(), next, false, "", ""))
 	if _, ended := s.counts(); !ended {
 		t.Error("the previous session is still active")
 	}

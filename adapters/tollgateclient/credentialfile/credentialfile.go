@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -163,8 +164,52 @@ func replaceFile(path string, text []byte) (err error) {
 // Contents is the content of the file.
 type Contents struct {
 	Device       Device        `json:"device"`
-	SignIn       *SignIn       `json:"signIn,omitempty"` // the last sign-in; nil before the first
+	SignIn       *SignIn       `json:"signIn,omitempty"` // of the context in use; nil before the first
+	Others       []*SignIn     `json:"others,omitempty"` // of the other contexts
 	DeviceTokens []DeviceToken `json:"deviceTokens,omitempty"`
+}
+
+// All returns the sign-ins of all contexts, that of the one in use first.
+func (c *Contents) All() []*SignIn {
+	if c.SignIn == nil {
+		return c.Others
+	}
+	return append([]*SignIn{c.SignIn}, c.Others...)
+}
+
+// Context returns the sign-in of a context; nil if there is none of the name.
+func (c *Contents) Context(name string) *SignIn {
+	for _, s := range c.All() {
+		if s.ContextName() == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// Of returns the sign-in of a person at a service; nil without one.
+func (c *Contents) Of(url, email string) *SignIn {
+	for _, s := range c.All() {
+		if s.URL == url && s.Email == email {
+			return s
+		}
+	}
+	return nil
+}
+
+// Use makes a sign-in that of the context in use. It replaces that of the same context.
+func (c *Contents) Use(s *SignIn) {
+	others := slices.DeleteFunc(c.All(), func(o *SignIn) bool { return o == s || o.ContextName() == s.ContextName() })
+	c.SignIn, c.Others = s, others
+}
+
+// Remove removes a sign-in. If its context was in use, the first of the others is.
+func (c *Contents) Remove(s *SignIn) {
+	left := slices.DeleteFunc(c.All(), func(o *SignIn) bool { return o == s })
+	c.SignIn, c.Others = nil, nil
+	if len(left) > 0 {
+		c.SignIn, c.Others = left[0], left[1:]
+	}
 }
 
 // Device identifies this machine to every service. It never changes, so that services recognise the
@@ -175,12 +220,24 @@ type Device struct {
 
 // SignIn is a sign-in of a person at a service, with the tokens of the session until it ends.
 type SignIn struct {
+	Name         string     `json:"name,omitempty"` // of the context; empty for the host of the service
 	URL          string     `json:"url"`
 	InsecureHTTP bool       `json:"insecureHttp,omitempty"`
 	CACert       string     `json:"caCert,omitempty"` // file with certificates that are trusted too
 	Email        string     `json:"email"`
 	Tokens       *Tokens    `json:"tokens,omitempty"`
 	Challenge    *Challenge `json:"challenge,omitempty"`
+}
+
+// ContextName returns the name of the context.
+func (s *SignIn) ContextName() string {
+	if s.Name != "" {
+		return s.Name
+	}
+	if u, err := url.Parse(s.URL); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return s.URL
 }
 
 // Tokens are the tokens of a session.

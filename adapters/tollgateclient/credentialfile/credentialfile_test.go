@@ -20,7 +20,7 @@ func TestRoundTrip(t *testing.T) {
 	want := Contents{
 		Device: Device{"ua"},
 		SignIn: &SignIn{
-			"https://example.com", true, "ca.pem", "e", &Tokens{"a", "r", time.Unix(1, 0).UTC(), true}, &Challenge{
+			"work", "https://example.com", true, "ca.pem", "e", &Tokens{"a", "r", time.Unix(1, 0).UTC(), true}, &Challenge{
 				"c", "SMS_OTP",
 			},
 		},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -41,8 +42,19 @@ func localAPI(op *wiring.Operator) api {
 // addRemote adds the remote form to a command, or without one the refusal of --server.
 func addRemote(p cli.Process, c *cobra.Command, far []func(run) error) *cobra.Command {
 	target, local := person.AddTarget(p, c), c.RunE
+	if c.ValidArgsFunction == nil && (strings.Contains(c.Use, "NAME") || strings.Contains(c.Use, "ID")) {
+		c.ValidArgsFunction = completeFrom(p, target)
+	}
+	if c.Flags().Lookup("email") != nil && c.Name() != "add" {
+		// fails only for an unknown flag
+		_ = c.RegisterFlagCompletionFunc("email", func(c *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+			return complete(p, target, c, completion{at("people"), "people", "email"}, begun), cobra.ShellCompDirectiveNoFileComp
+		})
+	}
 	if len(far) == 0 {
-		_, _ = c.Flags().MarkHidden("server"), c.Flags().MarkHidden("ca-cert") // fail only for unknown flags
+		for _, flag := range []string{"server", "ca-cert", "context"} {
+			_ = c.Flags().MarkHidden(flag) // fails only for an unknown flag
+		}
 		cli.CheckFirst(c, func() error {
 			if target.Address() == "" {
 				return nil
@@ -50,9 +62,6 @@ func addRemote(p cli.Process, c *cobra.Command, far []func(run) error) *cobra.Co
 			return onlyLocal("this command works on the database: leave out --server and " + person.ServerVariable)
 		})
 		return c
-	}
-	if c.ValidArgsFunction == nil && (strings.Contains(c.Use, "NAME") || strings.Contains(c.Use, "ID")) {
-		c.ValidArgsFunction = completeFrom(target)
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if target.Address() == "" {
@@ -289,9 +298,9 @@ func completions() map[string]completion {
 	}
 }
 
-// completeFrom returns a function that completes the first argument of a command from the service,
-// if there is one.
-func completeFrom(target *person.Target) cobra.CompletionFunc {
+// completeFrom returns a function that completes the first argument of a command from the service, or
+// without one from the database.
+func completeFrom(p cli.Process, target *person.Target) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		_, group, _ := strings.Cut(c.Parent().CommandPath(), " ")
 		from, known := completions()[group]
@@ -299,21 +308,33 @@ func completeFrom(target *person.Target) cobra.CompletionFunc {
 			list := g.Annotations[kindAnnotation]
 			from, known = completion{at((&kinds.Kind{List: list}).Path()), list, g.Annotations[keyAnnotation]}, list != ""
 		}
-		if !known || len(args) > 0 || target.Address() == "" || c.Name() == "add" && group != "view token" {
+		if !known || len(args) > 0 || c.Name() == "add" && group != "view token" {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		service, err := target.Open()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
+		return complete(p, target, c, from, begun), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// complete returns the names of a list that begin with a text. Without an answer there are none.
+func complete(p cli.Process, target *person.Target, c *cobra.Command, from completion, begun string) (names []string) {
+	find := func(r run) error {
+		query := url.Values{}
+		if begun != "" && from.member == "people" {
+			query.Set("q", begun)
 		}
-		// without an answer of the service nothing is completed
-		list, _ := listOf[map[string]any](run{api: api{request: service.Call}, ctx: c.Context()}, from.path, from.member, nil)
-		var names []string
+		list, err := listOf[map[string]any](r, from.path, from.member, query)
 		for _, one := range list {
 			if name := fmt.Sprint(one[from.key]); strings.HasPrefix(name, begun) {
 				names = append(names, name)
 			}
 		}
-		return names, cobra.ShellCompDirectiveNoFileComp
+		return err
 	}
+	if target.Address() == "" {
+		p.Stderr = io.Discard
+		_ = runWith(p, wiring.OpenOperator, find)(c, nil)
+	} else if service, err := target.Open(); err == nil {
+		_ = find(run{api: api{request: service.Call}, ctx: c.Context()})
+	}
+	return names
 }

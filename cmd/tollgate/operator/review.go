@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/person"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
@@ -34,7 +35,7 @@ func newReviewList(p cli.Process) *cobra.Command {
 	server := c.Flags().String("server", "", "name of a server; all without it")
 	cli.CompleteValues(c, "state", string(review.Pending), string(review.Approved), string(review.Rejected),
 		string(review.ChangesRequested), string(review.Superseded))
-	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+	newTableCommand(p, c, func(r run) (cli.Table, error) {
 		query := url.Values{"state": {*state}}
 		if *server != "" {
 			query.Set("server", *server)
@@ -45,6 +46,8 @@ func newReviewList(p cli.Process) *cobra.Command {
 		}
 		return cli.ListTable(list), err
 	})
+	person.AddWeb(p, c, func([]string) string { return "/console/reviews" })
+	return c
 }
 
 func newReviewShow(p cli.Process) *cobra.Command {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/tollgateclient"
 	"github.com/tollgate-dev/tollgate/adapters/tollgateclient/account"
+	"github.com/tollgate-dev/tollgate/adapters/tollgateclient/credentialfile"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -50,7 +51,8 @@ func newLogin(p cli.Process) *cobra.Command {
 			"Tokens are stored in a file that only you can read, $" + CredentialsVariable + "\n" +
 			"or tollgate/credentials.json in your configuration folder, and renewed when they\n" +
 			"expire. The file also identifies this machine, so that the service recognises\n" +
-			"the device at a later login.",
+			"the device at a later login. Each service has a context of its own, which is in\n" +
+			"use from the sign-in on; 'tollgate context' changes that.",
 		Example: "  tollgate login --url https://tollgate.example.com\n" +
 			"  tollgate login --url https://tollgate.example.com --no-browser\n" +
 			"  tollgate login --url https://tollgate.example.com --email ada@example.com\n" +
@@ -72,9 +74,11 @@ func newLogin(p cli.Process) *cobra.Command {
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		l.address = *a
 		var err error
-		if l.publisherRun, err = newPublisher(p); err != nil {
+		var all credentialfile.Contents
+		if l.publisherRun, all, err = openFile(p); err != nil {
 			return err
 		}
+		l.choose(all, a.context) // it may be a new one
 		return l.run(c.Context(), o)
 	}
 	return c
@@ -178,7 +182,7 @@ func (l *loginRun) keep(ctx context.Context, who *account.Account, session tollg
 			return fmt.Errorf("--ca-cert: %w", err)
 		}
 	}
-	return who.KeepSession(ctx, session, l.address.insecure, trusted)
+	return who.KeepSession(ctx, session, l.address.insecure, trusted, l.address.context)
 }
 
 // chooseService sets the address of the service.
@@ -306,7 +310,7 @@ func newLogout(p cli.Process) *cobra.Command {
 			"reached, the command deletes the tokens anyway and exits with 1.",
 		Example: "  tollgate logout",
 		RunE: func(c *cobra.Command, _ []string) error {
-			u, err := newPublisher(p)
+			u, err := newPublisher(p, a.context)
 			if err != nil {
 				return err
 			}

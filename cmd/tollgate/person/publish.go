@@ -39,7 +39,7 @@ func newPublish(p cli.Process) *cobra.Command {
 	c.Flags().BoolVar(&byIdentity, "oidc", false, "publish as the CI job that runs the command, by its ID token")
 	c.MarkFlagsMutuallyExclusive("oidc", "validate-only")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		u, err := newPublisher(p)
+		u, err := newPublisher(p, a.context)
 		if err != nil {
 			return err
 		}

@@ -24,7 +24,7 @@ const CredentialsVariable = "TOLLGATE_CREDENTIALS"
 // Commands returns the commands with which people and CI jobs publish at a service.
 func Commands(p cli.Process) []*cobra.Command {
 	all := []*cobra.Command{
-		newLogin(p), newLogout(p), newPublish(p), newServer(p), newStatus(p), newTools(p), newVersion(p),
+		newContext(p), newLogin(p), newLogout(p), newPublish(p), newServer(p), newStatus(p), newTools(p), newVersion(p),
 		newWhoami(p),
 	}
 	for _, c := range all {
@@ -41,39 +41,55 @@ type publisherRun struct {
 	*cli.Prompter
 
 	file *credentialfile.File
-	last credentialfile.SignIn // empty before the first sign-in
+	last credentialfile.SignIn    // of the context; empty before the first sign-in
+	all  []*credentialfile.SignIn // of all contexts
 }
 
-// newPublisher returns a run with the last sign-in. With a token in TOLLGATE_TOKEN it needs no file.
-func newPublisher(p cli.Process) (*publisherRun, error) {
-	u, err := readLastSignIn(p)
+// newPublisher returns a run with the sign-in of a context, of the one in use for an empty name. With a
+// token in TOLLGATE_TOKEN it needs no file.
+func newPublisher(p cli.Process, name string) (*publisherRun, error) {
+	u, contents, err := openFile(p)
+	if err == nil && name != "" && contents.Context(name) == nil {
+		return u, fmt.Errorf("there is no context %s: 'tollgate context list' shows them", cli.ReplaceControls(name))
+	}
+	if err == nil {
+		u.choose(contents, name)
+	}
 	if err != nil && p.Getenv(TokenVariable) != "" {
 		return &publisherRun{Process: p, Prompter: cli.NewPrompter(p)}, nil
 	}
 	return u, err
 }
 
-func readLastSignIn(p cli.Process) (*publisherRun, error) {
+// choose makes the sign-in of a context the last one.
+func (u *publisherRun) choose(c credentialfile.Contents, name string) {
+	s := c.SignIn
+	if name != "" {
+		s = c.Context(name)
+	}
+	if u.last = (credentialfile.SignIn{Name: name}); s != nil {
+		u.last = *s
+	}
+}
+
+// openFile returns a run, and what the file of credentials has.
+func openFile(p cli.Process) (*publisherRun, credentialfile.Contents, error) {
 	path := p.Getenv(CredentialsVariable)
 	if path == "" {
 		var err error
 		if path, err = credentialfile.DefaultPath(); err != nil {
-			return nil, err
+			return nil, credentialfile.Contents{}, err
 		}
 	}
 	u := &publisherRun{Process: p, Prompter: cli.NewPrompter(p), file: credentialfile.New(path)}
 	contents, err := u.file.Read()
-	if err != nil {
-		return nil, err
-	}
-	if contents.SignIn != nil {
-		u.last = *contents.SignIn
-	}
-	return u, nil
+	u.all = contents.All()
+	return u, contents, err
 }
 
 // serviceAddress is the address of the service that a command calls.
 type serviceAddress struct {
+	context  string
 	url      string
 	insecure bool
 	caCert   string
@@ -88,7 +104,15 @@ func addAddress(c *cobra.Command) *serviceAddress {
 	c.Flags().BoolVar(&a.insecure, "insecure-http", false,
 		"allow http to another machine, although others on the network path can read the password and tokens")
 	addCACert(c, &a.caCert)
+	addContext(c, &a.context)
 	return a
+}
+
+// contextFlag is the flag with the name of a context.
+const contextFlag = "context"
+
+func addContext(c *cobra.Command, name *string) {
+	c.Flags().StringVar(name, contextFlag, "", "name of a sign-in, as 'tollgate context list' shows it; default: the one in use")
 }
 
 func addCACert(c *cobra.Command, path *string) {
@@ -98,7 +122,15 @@ func addCACert(c *cobra.Command, path *string) {
 
 // withDefaults returns the address with missing values from the environment or the last sign-in.
 func (u *publisherRun) withDefaults(a serviceAddress) serviceAddress {
+	if a.context != "" {
+		a.url = cmp.Or(a.url, u.last.URL)
+	}
 	a.url = cmp.Or(a.url, u.Getenv(ServerVariable), u.last.URL)
+	for _, s := range u.all {
+		if u.last.URL != a.url && s.URL == a.url { // the context of the service
+			u.last = *s
+		}
+	}
 	if a.url == u.last.URL {
 		a.insecure, a.caCert = a.insecure || u.last.InsecureHTTP, cmp.Or(a.caCert, u.last.CACert)
 	}

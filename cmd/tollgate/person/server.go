@@ -47,6 +47,11 @@ func newServer(p cli.Process) *cobra.Command {
 	c := cli.NewGroup("server", "Find servers in the registry of a service, and change their status",
 		newServerCommand(p, list, serverRun.find), newServerCommand(p, search, serverRun.search),
 		newServerCommand(p, show, serverRun.show))
+	AddWeb(p, list, func([]string) string { return "/console/" })
+	AddWeb(p, search, func(words []string) string {
+		return "/console/?" + url.Values{"q": {strings.Join(words, " ")}}.Encode()
+	})
+	AddWeb(p, show, serverPage)
 	for _, s := range []struct {
 		use, short string
 		status     registry.Status
@@ -58,6 +63,17 @@ func newServer(p cli.Process) *cobra.Command {
 		c.AddCommand(newServerChange(p, s.use, s.short, string(s.status)))
 	}
 	return c
+}
+
+// serverPage returns the path of the page of a server, or of one of its versions.
+func serverPage(args []string) string {
+	name, version, one := strings.Cut(args[0], "@")
+	namespace, server, _ := strings.Cut(name, "/")
+	path := "/console/servers/" + url.PathEscape(namespace) + "/" + url.PathEscape(server)
+	if one {
+		path += "/versions/" + url.PathEscape(version)
+	}
+	return path
 }
 
 func newServerChange(p cli.Process, use, short, status string) *cobra.Command {

@@ -29,6 +29,7 @@ type Target struct {
 	process cli.Process
 	flag    string // of --server
 	caCert  string
+	context string
 }
 
 // AddTarget adds the flags --server and --ca-cert to a command. A command that has a flag --server
@@ -43,6 +44,7 @@ func AddTarget(p cli.Process, c *cobra.Command) *Target {
 			"address of the service to call, instead of opening the database; default: $"+ServerVariable)
 	}
 	addCACert(c, &t.caCert)
+	addContext(c, &t.context)
 	return t
 }
 
@@ -73,6 +75,13 @@ func (t *Target) Address() string {
 	if t.flag != "" {
 		return t.flag
 	}
+	if t.context != "" {
+		u, err := newPublisher(t.process, t.context)
+		if err != nil {
+			return t.context // Open returns the error
+		}
+		return u.last.URL
+	}
 	return t.process.Getenv(ServerVariable)
 }
 
@@ -84,9 +93,12 @@ func WantsService(p cli.Process, c *cobra.Command) bool {
 		return flag != nil
 	}
 	if own, ok := flag.Value.(*addressOr); ok {
-		return *own.address != ""
+		return *own.address != "" || c.Flags().Changed(contextFlag)
 	}
-	return slices.ContainsFunc(p.Args, func(a string) bool { return a == "--server" || strings.HasPrefix(a, "--server=") })
+	return slices.ContainsFunc(p.Args, func(a string) bool {
+		name, _, _ := strings.Cut(a, "=")
+		return name == "--"+serverFlag || name == "--"+contextFlag
+	})
 }
 
 // Service is a service that a command calls: with the token in TOLLGATE_TOKEN, or with the session
@@ -99,12 +111,32 @@ type Service struct {
 
 // Open returns the service of the flags; without an address, that of the last sign-in.
 func (t *Target) Open() (*Service, error) {
-	u, err := newPublisher(t.process)
+	u, err := newPublisher(t.process, t.context)
 	if err != nil {
 		return nil, err
 	}
 	who, err := u.lastAccount(serviceAddress{url: t.Address(), caCert: t.caCert})
 	return &Service{u, who}, err
+}
+
+// AddWeb adds the flag --web to a command, with which it opens the page of the console at a path in
+// place of its work. It is added after the command is complete.
+func AddWeb(p cli.Process, c *cobra.Command, path func(args []string) string) {
+	web, run := c.Flags().Bool("web", false, "open the page of the console in a browser, or print its address"), c.RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if !*web {
+			return run(c, args)
+		}
+		t := &Target{process: p, flag: c.Flags().Lookup(serverFlag).Value.String(), context: c.Flags().Lookup(contextFlag).Value.String()}
+		if own, ok := c.Flags().Lookup(serverFlag).Value.(*addressOr); ok {
+			t.flag = *own.address
+		}
+		service, err := t.Open()
+		if err == nil {
+			service.openPage(c.Context(), service.who.Client().URL()+path(args), false)
+		}
+		return ExitError(err)
+	}
 }
 
 // Call makes a call and decodes the answer into into, unless that is nil.

@@ -59,7 +59,7 @@ func newStatus(p cli.Process) *cobra.Command {
 			return err
 		}
 		var err error
-		if s.publisherRun, err = newPublisher(p); err != nil {
+		if s.publisherRun, err = newPublisher(p, a.context); err != nil {
 			return err
 		}
 		if s.who, err = s.lastAccount(s.address); err != nil {
@@ -228,7 +228,7 @@ func newWhoami(p cli.Process) *cobra.Command {
 	}
 	o, a := cli.AddOutput(c), addAddress(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		u, err := newPublisher(p)
+		u, err := newPublisher(p, a.context)
 		if err != nil {
 			return err
 		}

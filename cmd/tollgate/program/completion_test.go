@@ -28,3 +28,26 @@ func TestCompletion(t *testing.T) {
 		}
 	}
 }
+
+// TestCompletionOfStore checks that commands complete names from the database.
+func TestCompletionOfStore(t *testing.T) {
+	dir := newDatabase(t)
+	for _, line := range []string{
+		"user add --email ada@example.com --name Ada --password-stdin", "user add --email bea@example.com --name Bea --password-stdin",
+		"view set partners --pattern com.example/*", "service-account set ci",
+	} {
+		if r := runCommand(t, dir, "Correct-Horse-7-Battery", strings.Fields(line)...); r.code != cli.ExitOK {
+			t.Fatalf("%s: %+v", line, r)
+		}
+	}
+	for line, want := range map[string]string{
+		"user lock --email a": "ada@example.com", "session list --email x": "", "view remove p": "partners", "view remove ": "partners",
+		"service-account remove ": "ci", "grant list --email b": "bea@example.com",
+	} {
+		args := append([]string{"__completeNoDesc"}, strings.Split(line, " ")...)
+		offered, _, _ := strings.Cut(runCommand(t, dir, "", args...).stdout, ":")
+		if got := strings.TrimSpace(offered); got != want {
+			t.Errorf("%s offers %q, want %q", line, got, want)
+		}
+	}
+}

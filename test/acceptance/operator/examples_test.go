@@ -29,9 +29,14 @@ import (
 const provider = "tollgate provider add acme --issuer https://login.acme.example --client-id tollgate"
 
 // exampleCommands are the preparing commands for examples that need more than a person, a device, a
+// inContext makes a file with a context.
+const inContext = `(umask 077; echo '{"signIn": {"url": "https://tollgate.example.com", "email": "ada@example.com"}}' > $TOLLGATE_CREDENTIALS)`
+
 // session, a server and the files of writeFiles.
 var exampleCommands = map[string]string{
 	"tollgate user add":           "rm -r $DATA_DIR",
+	"tollgate context use":        inContext,
+	"tollgate context remove":     inContext,
 	"tollgate setup-link":         "rm -r $DATA_DIR",
 	"tollgate user invite-again":  invited,
 	"tollgate user disable-mfa":   "tollgate user enrol-mfa --email ada@example.com",
