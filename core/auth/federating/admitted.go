@@ -3,6 +3,7 @@ package federating
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"slices"
 	"time"
 
@@ -64,8 +65,12 @@ func (s *Service) announceAdmitted(ctx context.Context) {
 		if err != nil || !first {
 			continue
 		}
+		who := string(p.Email) + ", until " + p.AdmittedUntil.UTC().Format("2 January 2006, 15:04 UTC")
+		page := notices.Page{Name: "The person", Path: "/console/operator/people/" + url.PathEscape(string(p.Email))}
 		for _, id := range operators {
-			s.ports.Notices.Notify(notices.Event{Kind: notices.BreakGlassOpened, UserID: auth.UserID(id), At: now})
+			s.ports.Notices.Notify(notices.Event{
+				Kind: notices.BreakGlassOpened, UserID: auth.UserID(id), At: now, Servers: who, Pages: []notices.Page{page},
+			})
 		}
 	}
 }

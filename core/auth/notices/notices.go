@@ -96,7 +96,7 @@ type Event struct {
 	Browser, OS string
 	DeviceID    auth.DeviceID
 	// Publisher and Servers are for the kinds of publishers: what was proved, and the pattern of
-	// the policy. For the kinds of reviews, Servers is what is reviewed.
+	// the policy. For the kinds of reviews, Servers is what is reviewed; for BreakGlassOpened, the person and until when.
 	Publisher, Servers string
 	Token              string // which token, and when it ends
 	// Comment is what a reviewer or an operator has written about it, for Quarantined the reason, for ToolsChanged the tools, and Pages are the pages of the

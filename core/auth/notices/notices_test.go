@@ -210,6 +210,25 @@ func TestMessageContent(t *testing.T) {
 	}
 }
 
+// TestNoticeOfBreakGlass checks that it says whose password is admitted until when, and leads to the person.
+func TestNoticeOfBreakGlass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, "", courier.Email)
+		e := newEvent(BreakGlassOpened)
+		e.Servers, e.Pages = "ada@example.com, until 2 December 2026, 10:00 UTC", []Page{{"The person", "/console/operator/people/ada@example.com"}}
+		f.runUntilIdle(t, e)
+		got := f.mail.messages[0].Text
+		for _, part := range []string{"Person: ada@example.com, until 2 December 2026, 10:00 UTC", "/console/operator/people/ada@example.com"} {
+			if !strings.Contains(got, part) {
+				t.Errorf("the notice lacks %q: %s", part, got)
+			}
+		}
+		if strings.Contains(got, "Device:") || strings.Contains(got, "IP address:") {
+			t.Errorf("the notice is %s", got)
+		}
+	})
+}
+
 // TestNoticesOfPublishers checks that a notice has the publisher in place of the device, clipped
 // and in one line.
 func TestNoticesOfPublishers(t *testing.T) {

@@ -69,6 +69,8 @@ func (e *Event) isReview() bool {
 // or a token.
 func (e *Event) source() (label, name string) {
 	switch {
+	case e.Kind == BreakGlassOpened:
+		return "Person", oneLine(e.Servers)
 	case e.Token != "":
 		return "Token", oneLine(e.Token)
 	case e.isReview():
@@ -90,7 +92,7 @@ func (e *Event) formatMessage(product, address string, channel courier.Channel) 
 	}
 	label, name := e.source()
 	facts, line := name+", "+from+", "+at, "\nIP address: "+from
-	if e.isReview() || e.Kind == TokenEnds { // which has no address that the person needs
+	if e.isReview() || e.Kind == TokenEnds || e.Kind == BreakGlassOpened { // which has no address that the person needs
 		facts, line = name+", "+at, ""
 	}
 	if channel == courier.SMS {

@@ -134,25 +134,27 @@ func (p *Pages) sendRights(ctx context.Context, v *site.Visit) error {
 	if err != nil {
 		return err
 	}
-	day := func(t time.Time) string {
-		if t.IsZero() {
-			return ""
-		}
-		return t.UTC().Format(time.RFC3339)
-	}
 	rows := [][]string{{"holder", "action", "servers", "from", "given", "given by", "last sign-in", "confirmed", "confirmed by"}}
 	for _, r := range view.Rows {
-		given, err := v.NameOf(r.Given.Details.Text(audit.DetailActor))
-		if err != nil {
-			return err
+		given, failed := v.NameOf(r.Given.Details.Text(audit.DetailActor))
+		if failed != nil {
+			return failed
 		}
-		confirmed, err := v.NameOf(r.Confirmed.Details.Text(audit.DetailActor))
-		if err != nil {
-			return err
+		confirmed, failed := v.NameOf(r.Confirmed.Details.Text(audit.DetailActor))
+		if failed != nil {
+			return failed
 		}
 		rows = append(rows, []string{
 			r.Name, string(r.Action), r.Pattern.String(), r.Origin(), day(r.Given.Time), given, day(r.LastSignIn), day(r.Confirmed.Time), confirmed,
 		})
 	}
 	return v.SendCSV("rights.csv", rows)
+}
+
+// day returns a time for a file; empty for one that is not known.
+func day(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
 }

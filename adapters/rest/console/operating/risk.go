@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -117,28 +118,29 @@ func (p *Pages) readWeek(ctx context.Context, v *site.Visit, user auth.UserID, v
 		}
 		view.Cut = view.Cut || len(found.Events) == auth.MaxPage
 		for _, e := range slices.Backward(found.Events) {
-			if category == audit.RiskEvaluation {
-				view.addSignIn(people, sessions, e)
-			} else if err := addOutcome(v, people[e.Subject], sessions[e.Details.Text("sessionId")], &e); err != nil {
+			view.addSignIn(people, sessions, e)
+			if err := addOutcome(v, people[e.Subject], sessions[e.Details.Text("sessionId")], &e); err != nil {
 				return err
 			}
 		}
 	}
-	for _, one := range people {
-		view.People = append(view.People, one)
-	}
-	slices.SortFunc(view.People, func(a, b *riskPerson) int {
-		return cmp.Or(b.Worst.Score-a.Worst.Score, cmp.Compare(a.Subject, b.Subject))
-	})
-	view.Hidden = max(0, len(view.People)-perPage)
-	view.People = view.People[:len(view.People)-view.Hidden]
+	view.rank(people)
 	return nil
 }
 
-// addSignIn adds a sign-in that the filters select.
+// rank sets the people of the page, those with the highest score first.
+func (r *riskView) rank(people map[audit.Subject]*riskPerson) {
+	r.People = slices.SortedFunc(maps.Values(people), func(a, b *riskPerson) int {
+		return cmp.Or(b.Worst.Score-a.Worst.Score, cmp.Compare(a.Subject, b.Subject))
+	})
+	r.Hidden = max(0, len(r.People)-perPage)
+	r.People = r.People[:len(r.People)-r.Hidden]
+}
+
+// addSignIn adds the event of a sign-in that the filters select.
 func (r *riskView) addSignIn(people map[audit.Subject]*riskPerson, sessions map[string]*riskRow, e audit.Event) {
 	row := &riskRow{Event: e, Evaluation: assessment.ReadEvaluation(&e)}
-	if row.Score < r.Least || r.Level != "" && row.TrustLevel.String() != r.Level {
+	if e.Category != audit.RiskEvaluation || row.Score < r.Least || r.Level != "" && row.TrustLevel.String() != r.Level {
 		return
 	}
 	row.Began, row.HistoryText, row.Why = site.LevelOf(row.TrustLevel), describeHistory(row.History), site.DescribeLevel(row.Evaluation)
@@ -156,17 +158,19 @@ func (r *riskView) addSignIn(people map[audit.Subject]*riskPerson, sessions map[
 	sessions[string(row.Session)] = row
 }
 
-// addOutcome adds what happened to a sign-in or to the account of its person; each may be nil.
+// addOutcome adds what happened to a sign-in or to the account of its person; each may be nil. A sign-in is no outcome.
 func addOutcome(v *site.Visit, one *riskPerson, row *riskRow, e *audit.Event) (err error) {
 	sentence := e.Sentence(func(text string) string {
 		name, failed := v.NameOf(text)
-		err = cmp.Or(err, failed)
+		if failed != nil {
+			err = failed
+		}
 		return name
 	})
 	switch {
 	case e.Category == audit.AccountChange && one != nil:
 		one.After = append(one.After, sentence)
-	case row != nil && len(row.After) < maxSignIns:
+	case e.Category != audit.RiskEvaluation && row != nil && len(row.After) < maxSignIns:
 		row.After = append(row.After, sentence)
 		if e.Category == audit.StepUpAttempt && e.Success && e.Action() == stepup.ActionVerify {
 			row.Now = site.LevelOf(auth.FullTrust)
