@@ -698,6 +698,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Serving: serving,
 	}
 	ownershipChecker := choosePackageChecks(publishingConfig, parts, host, registerer, log)
+	owners := registryrecordsStores.Owners
 	publishingPorts := publishing.Ports{
 		Ports:     changePorts,
 		Reader:    serverReader,
@@ -711,6 +712,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Ownership: ownershipChecker,
 		Clock:     clock,
 		Entropy:   entropy,
+		Owners:    owners,
 	}
 	publisher := publishing.New(publishingConfig, publishingPorts)
 	prometheusPublisher := prometheus.NewPublisher(publisher, registerers)
@@ -1161,6 +1163,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Hidden:  quarantiningService,
 		Views:   gate,
 		Tools:   tools,
+		Owners:  owners,
 		Public:  publicURL,
 		MCP:     mcp,
 		Reading: viewingConfig,
@@ -1225,6 +1228,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Hidden:   quarantiningService,
 		Policies: delegatingPolicies,
 		Requests: requestingService,
+		Owners:   owners,
 	}
 	ports4 := reviewing2.Ports{
 		Reviews:    reviewingService,

@@ -108,6 +108,7 @@ var sentences = map[string]string{
 	"REGISTRY_CHANGE status active":      "restored|restore|[{serverName}][ {version}][, which was {was status}][: {statusMessage}]",
 	"REGISTRY_CHANGE status deprecated":  "deprecated|deprecate|[{serverName}][ {version}][, which was {was status}][: {statusMessage}]",
 	"REGISTRY_CHANGE status deleted":     "deleted|delete|[{serverName}][ {version}][, which was {was status}][: {statusMessage}]",
+	"REGISTRY_CHANGE owner":              "set|set|the owner of [{serverName}][: {note}]",
 	"REGISTRY_CHANGE approve":            "approved|approve|[{serverName}][ {version}][: {note}]",
 	"REGISTRY_CHANGE reject":             "rejected|reject|[{serverName}][ {version}][: {note}]",
 	"REGISTRY_CHANGE request_changes":    "requested|request|changes of [{serverName}][ {version}][: {note}]",
