@@ -283,10 +283,10 @@ var methodsSet = wire.NewSet(methodsapi.New, newUsageCounter)
 // consoleSet provides the pages of the console and the use cases that they call.
 var consoleSet = wire.NewSet(
 	newConsole, newPublicURL, newMCP, wire.Struct(new(console.AuthPorts), "Site", "SignIn", "Account", "Publishing", "Reviewing", "Operating"),
-	wire.Struct(new(console.Ports), "Servers", "Finder", "Hidden", "Views", "Tools", "Public", "MCP", "Reading"), wire.Struct(new(site.Ports), "*"),
+	wire.Struct(new(console.Ports), "Servers", "Finder", "Hidden", "Views", "Tools", "Owners", "Public", "MCP", "Reading"), wire.Struct(new(site.Ports), "*"),
 	wire.Struct(new(account.Ports), "SignIn", "Devices", "Credentials", "Trail", "Tokens", "Companies", "Passkeys", "Access", "Reviews"),
 	wire.Struct(new(consolesignin.Ports), "StepUp", "Joining", "Trail", "Companies", "Passkeys", "Pairing"),
-	wire.Struct(new(consolepublishing.Ports), "Reviews", "Reader", "Own", "Hidden", "Policies", "Requests"),
+	wire.Struct(new(consolepublishing.Ports), "Reviews", "Reader", "Own", "Hidden", "Policies", "Requests", "Owners"),
 	requesting.New, wire.Struct(new(requesting.Ports), "*"), registryjson.NewDocuments,
 	wire.Struct(new(consolereviewing.Ports), "*"), wire.Struct(new(operating.Ports), "*"), newConsoleLimits,
 	newPluginStates, newFacts, newInstance, newInstances, wire.Struct(new(overview.Source), "*"),

@@ -702,6 +702,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Serving: serving,
 	}
 	ownershipChecker := choosePackageChecks(publishingConfig, parts, host, registerer, log)
+	owners := registryrecordsStores.Owners
 	publishingPorts := publishing.Ports{
 		Ports:     changePorts,
 		Reader:    serverReader,
@@ -715,6 +716,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Ownership: ownershipChecker,
 		Clock:     clock,
 		Entropy:   entropy,
+		Owners:    owners,
 	}
 	publisher := publishing.New(publishingConfig, publishingPorts)
 	prometheusPublisher := prometheus.NewPublisher(publisher, registerers)
@@ -1186,6 +1188,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Hidden:  quarantiningService,
 		Views:   gate,
 		Tools:   tools,
+		Owners:  owners,
 		Public:  publicURL,
 		MCP:     mcp,
 		Reading: viewingConfig,
@@ -1251,6 +1254,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Hidden:   quarantiningService,
 		Policies: delegatingPolicies,
 		Requests: requestingService,
+		Owners:   owners,
 	}
 	ports4 := reviewing2.Ports{
 		Reviews:    reviewingService,

@@ -109,6 +109,7 @@ var sentences = map[string]string{
 	"REGISTRY_CHANGE status active":      "restored|restore|[{serverName}][ {version}][, which was {was status}][: {statusMessage}]",
 	"REGISTRY_CHANGE status deprecated":  "deprecated|deprecate|[{serverName}][ {version}][, which was {was status}][: {statusMessage}]",
 	"REGISTRY_CHANGE status deleted":     "deleted|delete|[{serverName}][ {version}][, which was {was status}][: {statusMessage}]",
+	"REGISTRY_CHANGE owner":              "set|set|the owner of [{serverName}][: {note}]",
 	"REGISTRY_CHANGE approve":            "approved|approve|[{serverName}][ {version}][: {note}]",
 	"REGISTRY_CHANGE approve_first":      "approved|approve|[{serverName}][ {version}] as the first of two[: {note}]",
 	"REGISTRY_CHANGE review_mail":        "chose|choose|mail about reviews[: {note}]",

@@ -19,6 +19,7 @@ type Facet string
 const (
 	FacetCalled    = "called"    // the part of the name after the slash
 	FacetNamespace = "namespace" // the part of the name before the slash
+	FacetOwner     = "owner"     // "none", or "known"
 	FacetOrigin    = "origin"    // the mirror that brought it, or OwnOrigin
 	FacetPackage   = "package"   // the type of a package
 	FacetRemote    = "remote"    // "true" or "false": it has a remote or not

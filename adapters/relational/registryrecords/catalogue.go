@@ -81,11 +81,16 @@ func (s catalogueStore) indexNames(ctx context.Context, tx bun.IDB, names []stri
 	if err != nil {
 		return nil, err
 	}
+	owners, err := (&ownerStore{s.db}).read(ctx, "name IN (?"+strings.Repeat(", ?", len(names)-1)+")", anyOf(names)...)
+	if err != nil {
+		return nil, err
+	}
 	const columns = 9
 	rows := make([]catalogueRow, len(p.Records))
 	args := make([]any, 0, columns*len(p.Records))
 	for i := range p.Records {
-		rows[i] = newCatalogueRow(p.Records[i], digests[p.Records[i].Name.String()])
+		name := p.Records[i].Name.String()
+		rows[i] = newCatalogueRow(p.Records[i], digests[name], owners[name])
 		args = append(args, rows[i].columns()...)
 	}
 	if len(rows) > 0 {
@@ -120,9 +125,9 @@ type catalogueRow struct {
 	title, words string // in lower case
 }
 
-func newCatalogueRow(r registry.Record, d tools.Digest) catalogueRow {
+func newCatalogueRow(r registry.Record, d tools.Digest, o registry.Owner) catalogueRow {
 	s := registry.SummaryOf(r)
-	s.Facets = append(s.Facets, d.Facets()...)
+	s.Facets = append(append(s.Facets, d.Facets()...), o.Facet())
 	return catalogueRow{
 		r.Release, s, strings.ToLower(s.Title), strings.ToLower(r.Name.String()+"\n"+s.Title+"\n"+s.Description) + d.Words,
 	}

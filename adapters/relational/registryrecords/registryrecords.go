@@ -37,7 +37,7 @@ func changedOr[N int | int64](n N, err, none error) error {
 var Set = wire.NewSet(NewStores, WatchChanges, wire.FieldsOf(new(Stores),
 	"Reader", "Writer", "Snapshot", "Grants", "Views", "Policies", "Reviews", "Backlog", "ReviewRules", "ReviewNotices",
 	"Webhooks", "Deliveries", "Mirrors", "Rereader", "Mirrored", "Quarantine", "ToolLists", "ToolWatches", "Services",
-	"Applied", "Catalogue", "Listings"))
+	"Applied", "Catalogue", "Listings", "Owners"))
 
 // Stores are the stores of the registry in one database.
 type Stores struct {
@@ -65,6 +65,7 @@ type Stores struct {
 	Applied       registrystore.AppliedStates
 	Catalogue     registrystore.Catalogue
 	Listings      accessstore.Servers
+	Owners        registrystore.Owners
 }
 
 // NewStores returns the stores of a database.
@@ -74,7 +75,7 @@ func NewStores(db *database.DB, c Config) Stores {
 		servers, servers, servers, servers, &grantStore{db}, &viewStore{db, servers.changes}, &policyStore{db},
 		reviews, reviews, &ruleStore{db}, &noticeStore{db}, &webhookStore{db}, &deliveryStore{db}, mirrors, mirrors,
 		&mirroredStore{db, servers.changes}, &quarantineStore{db}, &toolListStore{db, servers.changes}, &watchStore{db, servers.changes}, &serviceStore{db}, &appliedStateStore{db},
-		catalogueStore{servers, new(atomic.Pointer[countedSize])}, listingStore{servers},
+		catalogueStore{servers, new(atomic.Pointer[countedSize])}, listingStore{servers}, &ownerStore{db},
 	}
 }
 

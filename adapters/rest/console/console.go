@@ -26,6 +26,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
@@ -38,6 +39,7 @@ type Ports struct {
 	Hidden  *quarantining.Service
 	Views   *viewing.Gate
 	Tools   *browsing.Tools
+	Owners  registrystore.Owners
 	Public  catalogue.PublicURL
 	MCP     catalogue.MCP
 	Reading viewing.Config
@@ -68,7 +70,7 @@ type pages interface{ Mount(r fiber.Router) }
 
 // New returns the console.
 func New(p Ports) *Console {
-	of := catalogue.Ports{Servers: p.Servers, Finder: p.Finder, Hidden: p.Hidden, Views: p.Views, Tools: p.Tools}
+	of := catalogue.Ports{Servers: p.Servers, Finder: p.Finder, Hidden: p.Hidden, Views: p.Views, Tools: p.Tools, Owners: p.Owners}
 	if p.Auth == nil {
 		s := site.New(site.Ports{Reading: p.Reading}, p.Brand)
 		return &Console{site: s, pages: []pages{s, guide.New(s), catalogue.New(s, of), catalogue.NewConnect(s, p.Views, p.Public, p.MCP)}}

@@ -16,7 +16,7 @@ var pages = map[string][]string{
 	},
 	"people": {
 		"account", "account/log", "account/password", "account/authenticator", "account/passkeys", "account/tokens", "account/access",
-		"home", "inbox", "publish", "own", "own/trusted/add/github", "request", "reviews",
+		"home", "inbox", "publish", "own", "own/trusted/add/github", "own/com.example/weather/owner", "request", "reviews",
 	},
 	"reviewers": {"quarantine"},
 	"verified":  {"own/trusted"},

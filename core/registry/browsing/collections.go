@@ -17,7 +17,7 @@ import (
 // in its order.
 func (f *Finder) collect(ctx context.Context, s *registrystore.Search, name string) (*view.Collection, error) {
 	if name == "" {
-		return nil, nil //nolint:nilnil // none is wanted
+		return nil, nil //nolint:nilnil // all servers are searched
 	}
 	c, err := view.Collection{}, fields.CheckName(name)
 	if err == nil {

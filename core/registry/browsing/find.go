@@ -75,6 +75,7 @@ type Wanted struct {
 	Tools      string // what is known of its tools: a value of registry.FacetTools
 	Remote     string // true or false
 	Origin     string // a mirror, or registry.OwnOrigin
+	Owner      string // none or known
 	View       string
 	Collection string // of servers, which come in its order unless another one is wanted
 	Sort       string // a registrystore.Order
@@ -276,7 +277,7 @@ func (w Wanted) parse() (s registrystore.Search, page int, err error) {
 	}
 	for _, filter := range []struct{ kind, value string }{
 		{registry.FacetStatus, w.Status}, {registry.FacetNamespace, w.Namespace}, {registry.FacetPackage, w.Package},
-		{registry.FacetTransport, w.Transport}, {registry.FacetTools, w.Tools}, {registry.FacetRemote, w.Remote}, {registry.FacetOrigin, w.Origin},
+		{registry.FacetTransport, w.Transport}, {registry.FacetTools, w.Tools}, {registry.FacetRemote, w.Remote}, {registry.FacetOrigin, w.Origin}, {registry.FacetOwner, w.Owner},
 	} {
 		switch {
 		case !registry.IsText(filter.value):

@@ -64,6 +64,7 @@ type Ports struct {
 	Ownership ownership.Checker
 	Clock     clock.Clock
 	Entropy   secrets.Entropy
+	Owners    registrystore.Owners
 }
 
 // Publisher changes the registry. It is safe for concurrent use.
@@ -124,6 +125,7 @@ const (
 	actStatus  audit.Action = "status"
 	actRequest audit.Action = "request"
 	actTools   audit.Action = "tools_record"
+	actOwner   audit.Action = "owner"
 )
 
 // Publish adds the version of a server that the body describes, or submits it for review.

@@ -161,7 +161,7 @@ func findsWhatAScanFinds(t *testing.T, s CatalogueStores) {
 		var got []string
 		for _, r := range f.Servers {
 			got = append(got, r.Name.String())
-			if want := registry.SummaryOf(all[r.Name.String()]); r.Version != all[r.Name.String()].Version ||
+			if want := summaryOf(all[r.Name.String()]); r.Version != all[r.Name.String()].Version ||
 				r.Title != want.Title || r.Description != want.Description || len(r.Facets) != len(want.Facets) {
 				t.Errorf("found %+v, want the summary %+v", r, want)
 			}
@@ -179,7 +179,7 @@ func (s CatalogueStores) wantCounts(t *testing.T, q registrystore.Search, all ma
 	t.Helper()
 	want := map[registry.Facet]int{}
 	for _, name := range names {
-		for _, f := range registry.SummaryOf(all[name]).Facets {
+		for _, f := range summaryOf(all[name]).Facets {
 			if f.Value(registry.FacetCalled) == "" {
 				want[registry.Facet(strings.ReplaceAll(string(f), " ", "_"))]++
 			}
@@ -190,11 +190,18 @@ func (s CatalogueStores) wantCounts(t *testing.T, q registrystore.Search, all ma
 	}
 }
 
+// summaryOf returns the summary of a version of a server without an owner, as the catalogue has it.
+func summaryOf(r registry.Record) registry.Summary {
+	s := registry.SummaryOf(r)
+	s.Facets = append(s.Facets, registry.Owner{}.Facet())
+	return s
+}
+
 // scan returns the names that a search selects, in order, by the words of the port.
 func scan(all map[string]registry.Record, q registrystore.Search) []string {
 	var found []registry.Record
 	fits := func(r registry.Record) bool {
-		s := registry.SummaryOf(r)
+		s := summaryOf(r)
 		text := strings.ToLower(r.Name.String() + "\n" + s.Title + "\n" + s.Description)
 		ok := q.Deleted || r.Status != registry.StatusDeleted
 		for _, w := range q.Words {
@@ -212,7 +219,7 @@ func scan(all map[string]registry.Record, q registrystore.Search) []string {
 		}
 	}
 	match := func(r registry.Record) registry.Match {
-		return registry.MatchOf(r.Name.String(), strings.ToLower(registry.SummaryOf(r).Title), q.Words)
+		return registry.MatchOf(r.Name.String(), strings.ToLower(summaryOf(r).Title), q.Words)
 	}
 	slices.SortFunc(found, func(a, b registry.Record) int {
 		first := map[registrystore.Order]int{

@@ -54,6 +54,7 @@ type Ports struct {
 	Hidden  *quarantining.Service
 	Views   *viewing.Gate
 	Tools   *browsing.Tools
+	Owners  registrystore.Owners
 	// Reviews, IsEmpty, Trail and Access are nil without the part for authentication.
 	Reviews *reviewing.Service
 	IsEmpty func(context.Context) (bool, error) // whether there is no account
@@ -171,7 +172,7 @@ func wantedBy(v *site.Visit) browsing.Wanted {
 	return browsing.Wanted{
 		Text: strings.TrimSpace(cmp.Or(v.Text("q"), v.Text("Q"))), Status: v.Text("status"), Namespace: strings.TrimSpace(v.Text("namespace")),
 		Package: v.Text("package"), Transport: v.Text("transport"), Tools: v.Text("tools"), Remote: v.Text("remote"),
-		Origin: strings.TrimSpace(v.Text("origin")), View: strings.TrimSpace(v.Text("view")), Collection: strings.TrimSpace(v.Text("collection")), Sort: v.Text("sort"),
+		Origin: strings.TrimSpace(v.Text("origin")), Owner: v.Text("owner"), View: strings.TrimSpace(v.Text("view")), Collection: strings.TrimSpace(v.Text("collection")), Sort: v.Text("sort"),
 		Page: v.Text("page"),
 	}
 }
@@ -181,7 +182,7 @@ func filters(w browsing.Wanted) url.Values {
 	all := url.Values{}
 	for name, value := range map[string]string{
 		"q": w.Text, "status": w.Status, "package": w.Package, "remote": w.Remote, "namespace": w.Namespace,
-		"transport": w.Transport, "tools": w.Tools, "origin": w.Origin, "view": w.View, "collection": w.Collection, "sort": w.Sort,
+		"transport": w.Transport, "tools": w.Tools, "origin": w.Origin, "owner": w.Owner, "view": w.View, "collection": w.Collection, "sort": w.Sort,
 	} {
 		if value != "" {
 			all.Set(name, value)

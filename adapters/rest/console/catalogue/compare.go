@@ -58,7 +58,9 @@ func (c *comparison) compare(records [2]registry.Record, lists [2][]tools.Shown)
 		return err
 	}
 	for _, after := range lists[1] {
-		same := func(s tools.Shown) bool { return s.State == tools.Approved && s.Place == after.Place && s.Source == after.Source }
+		same := func(s tools.Shown) bool {
+			return s.State == tools.Approved && s.Place == after.Place && s.Source == after.Source
+		}
 		if i := slices.IndexFunc(lists[0], same); i >= 0 && after.State == tools.Approved {
 			c.Tools = append(c.Tools, tools.Compare(lists[0][i].List, after.List)...)
 		}

@@ -87,6 +87,7 @@ func (p *Pages) facets(v *site.Visit, w browsing.Wanted, counts map[registry.Fac
 			"approved": "approved", "changed": "changed since", "destructive": "some may destroy", "read-only": "all only read",
 		}},
 		{"Origin", registry.FacetOrigin, nil, map[string]string{registry.OwnOrigin: "published here"}},
+		{"Owner", registry.FacetOwner, nil, map[string]string{"none": "without an owner", "known": "with an owner"}},
 		{"Status", registry.FacetStatus, []string{string(registry.StatusDeleted)}, nil},
 		{"View", "view", views, nil},
 		{"Collection", "collection", collections, nil},

@@ -47,10 +47,13 @@ type serverView struct {
 	History     []happened   // of the server
 	Callers     *callersView // nil if the person may not know it
 	Tools       *toolsView   // nil without a list
-	Comparison  *comparison  // nil unless two versions are compared
-	Short, Hue  string       // of the tile
-	Needs       []input      // what the user gives
-	Runs        []string     // how it runs: its transports and packages
+	Owner       registry.Owner
+	Mails       bool        // its contact is an e-mail address
+	OwnerPath   string      // of the page that changes it; empty if the person may not
+	Comparison  *comparison // nil unless two versions are compared
+	Short, Hue  string      // of the tile
+	Needs       []input     // what the user gives
+	Runs        []string    // how it runs: its transports and packages
 }
 
 // happened is an event of the history of a server in words.
@@ -127,6 +130,9 @@ func (p *Pages) server(v *site.Visit) error {
 		return err
 	}
 	head := site.Head{Title: view.windowTitle(v.Params("version") != "")}
+	if v.Text("done") == "owner" && view.OwnerPath != "" {
+		head.Notice = "The owner is set."
+	}
 	if v.Text("done") == "published" && view.StatusPath != "" {
 		head.Notice = "Published. Programs see it now."
 	}
@@ -152,7 +158,7 @@ func (p *Pages) fill(v *site.Visit, view *serverView, r registry.Record) error {
 	if err := p.addTools(v, view, r); err != nil {
 		return err
 	}
-	for _, add := range [...]func(*site.Visit, *serverView) error{p.addVersions, p.addComparison, p.addViews, p.addHistory, p.addOffers, p.addCallers} {
+	for _, add := range [...]func(*site.Visit, *serverView) error{p.addVersions, p.addOwner, p.addComparison, p.addViews, p.addHistory, p.addOffers, p.addCallers} {
 		if err := add(v, view); err != nil {
 			return err
 		}
@@ -300,12 +306,31 @@ func (p *Pages) addOffers(v *site.Visit, view *serverView) error {
 	return p.addWaiting(v, view)
 }
 
+// OwnerPath returns the path of the page on which the owner of a server is changed.
+func OwnerPath(name registry.Name) string {
+	return site.Root + "own/" + strings.TrimPrefix(ServerPath(name), ServersPath) + "/owner"
+}
+
+// addOwner adds who answers for the server. An operator may change it, too.
+func (p *Pages) addOwner(v *site.Visit, view *serverView) (err error) {
+	view.Owner, err = p.ports.Owners.Of(v.UserContext(), view.Release.Name)
+	if view.Mails = !strings.HasPrefix(view.Owner.Contact, "https://"); err != nil || !v.SignedIn() {
+		return err
+	}
+	operates, err := v.Holds(registry.ActionOperate)
+	if operates {
+		view.OwnerPath = OwnerPath(view.Release.Name)
+	}
+	return err
+}
+
 // offer adds what the person may do with the server.
 func (view *serverView) offer(v *site.Visit, r registry.Release) error {
 	for _, action := range [...]registry.Action{registry.ActionPublish, registry.ActionEdit} {
 		if may, err := v.May(action, r.Name); err != nil {
 			return err
 		} else if may {
+			view.OwnerPath = OwnerPath(r.Name)
 			view.StatusPath = site.Root + "own/" + strings.TrimPrefix(ServerPath(r.Name), ServersPath)
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 //go:embed templates
@@ -50,6 +51,7 @@ type Writer interface {
 	SetStatus(
 		ctx context.Context, who authority.Caller, r publishing.Request, t publishing.Target,
 	) (registry.Record, error)
+	SetOwner(ctx context.Context, who authority.Caller, serverName, team, contact string) error
 	SetStatusAll(
 		ctx context.Context, who authority.Caller, r publishing.Request, serverName string, room publishing.SizeCheck,
 	) (history.History, error)
@@ -61,6 +63,7 @@ type Ports struct {
 	Reviews *reviewing.Service
 	Reader  *browsing.Browser
 	Own     *browsing.Own
+	Owners  registrystore.Owners
 	Hidden  *quarantining.Service
 	// Policies say who may publish without a person.
 	Policies *delegating.Policies
@@ -90,6 +93,8 @@ func (p *Pages) Mount(r fiber.Router) {
 	})
 	r.Get(ownPath, p.site.Require(auth.Unverified, p.own))
 	r.Get(managePath, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.manage(v, nil) }))
+	r.Get(ownerPath, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.showOwner(v, nil) }))
+	p.site.Post(r, ownerPath, 0, site.Act{Level: auth.Unverified, Title: "Change the owner", Do: p.setOwner, Show: p.showOwner, Keep: true})
 	p.site.Post(r, statusPath, 1, site.Act{
 		Level: auth.Unverified, Title: "Change the status", Do: p.setStatus, Show: p.manage,
 	})
