@@ -110,6 +110,7 @@ var sentences = map[string]string{
 	"REGISTRY_CHANGE status deprecated":  "deprecated|deprecate|[{serverName}][ {version}][, which was {was status}][: {statusMessage}]",
 	"REGISTRY_CHANGE status deleted":     "deleted|delete|[{serverName}][ {version}][, which was {was status}][: {statusMessage}]",
 	"REGISTRY_CHANGE approve":            "approved|approve|[{serverName}][ {version}][: {note}]",
+	"REGISTRY_CHANGE approve_first":      "approved|approve|[{serverName}][ {version}] as the first of two[: {note}]",
 	"REGISTRY_CHANGE reject":             "rejected|reject|[{serverName}][ {version}][: {note}]",
 	"REGISTRY_CHANGE request_changes":    "requested|request|changes of [{serverName}][ {version}][: {note}]",
 	"REGISTRY_CHANGE quarantine":         "put|put|[{serverName} ][{version} ]in quarantine[: {note}]",
