@@ -214,8 +214,8 @@ func TestMessageContent(t *testing.T) {
 func TestNoticeOfBreakGlass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, "", courier.Email)
-		e := newEvent(BreakGlassOpened)
-		e.Servers, e.Pages = "ada@example.com, until 2 December 2026, 10:00 UTC", []Page{{"The person", "/console/operator/people/ada@example.com"}}
+		e := newEvent(notices.BreakGlassOpened)
+		e.Servers, e.Pages = "ada@example.com, until 2 December 2026, 10:00 UTC", []notices.Page{{Name: "The person", Path: "/console/operator/people/ada@example.com"}}
 		f.runUntilIdle(t, e)
 		got := f.mail.messages[0].Text
 		for _, part := range []string{"Person: ada@example.com, until 2 December 2026, 10:00 UTC", "/console/operator/people/ada@example.com"} {
