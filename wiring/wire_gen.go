@@ -554,6 +554,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Mirrors:   mirrors,
 		Mirrored:  mirroredVersions,
 		Grants:    grants,
+		Makers:    makers,
 		Ender:     mirrorEnder,
 		Recorder:  trail,
 		Notifier:  reviewNotifier,
@@ -1095,15 +1096,36 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	pairingPorts := pairing.Ports{
-		Links:    links,
-		Sessions: sessions,
-		Accounts: accounts,
-		Logins:   logins,
-		SignIn:   signinService,
-		Clock:    clock,
-		Entropy:  entropy,
+		Links:       links,
+		Sessions:    sessions,
+		Accounts:    accounts,
+		Logins:      logins,
+		Lockouts:    lockouts,
+		Transaction: runner,
+		SignIn:      signinService,
+		Used:        singleuseStore,
+		Clock:       clock,
+		Entropy:     entropy,
+		Root:        rootSecret,
 	}
-	pairingService := pairing.New(credentialsConfig, pairingPorts)
+	pairingService, err := pairing.New(credentialsConfig, pairingPorts)
+	if err != nil {
+		cleanup14()
+		cleanup13()
+		cleanup12()
+		cleanup11()
+		cleanup10()
+		cleanup9()
+		cleanup8()
+		cleanup7()
+		cleanup6()
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
 	useCases := authapi.UseCases{
 		Access:      checker,
 		Refusals:    refusals,
@@ -1968,6 +1990,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Mirrors:   mirrors,
 		Mirrored:  mirroredVersions,
 		Grants:    grants,
+		Makers:    makers,
 		Ender:     mirrorEnder,
 		Recorder:  trail,
 		Notifier:  reviewNotifier,

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -24,12 +23,17 @@ func NeedsStepUp(err error) bool {
 	return ok && f.Code == auth.CodeInsufficientTrust
 }
 
-// NeverSent reports whether a call failed before it reached the service: there was no connection, or
-// its certificate is not trusted, or there is no TLS.
+// notConnected is the error of a call that ended before there was a connection to send it on, with TLS
+// where the address is https.
+type notConnected struct{ error }
+
+// Unwrap returns what prevented the connection.
+func (e notConnected) Unwrap() error { return e.error }
+
+// NeverSent reports whether a call failed before it could reach the service.
 func NeverSent(err error) bool {
-	var op *net.OpError
-	var plain tls.RecordHeaderError
-	return errors.As(err, &op) && op.Op == "dial" || isUntrusted(err) || errors.As(err, &plain) && plain.Conn != nil
+	var never notConnected
+	return errors.As(err, &never)
 }
 
 func isUntrusted(err error) bool {

@@ -40,7 +40,9 @@ type Record struct {
 	Name    string
 	Version string
 	RegistryMeta
-	Review string // the ID of the review that the document waits for; empty if it is listed
+	Review      string // the ID of the review that the document waits for; empty if it is listed
+	Title       string
+	Description string
 }
 
 // RegistryMeta is the metadata that the registry adds to a version (contract R-2).
@@ -62,8 +64,10 @@ const (
 // recordAnswer is a ServerResponse (contract R-2).
 type recordAnswer struct {
 	Server struct {
-		Name    string `json:"name"`
-		Version string `json:"version"`
+		Name        string `json:"name"`
+		Version     string `json:"version"`
+		Title       string `json:"title"`
+		Description string `json:"description"`
 	} `json:"server"`
 	Meta struct {
 		Official RegistryMeta `json:"io.modelcontextprotocol.registry/official"`
@@ -74,7 +78,8 @@ type recordAnswer struct {
 }
 
 func (a recordAnswer) toRecord() Record {
-	return Record{a.Server.Name, a.Server.Version, a.Meta.Official, a.Meta.Review.ID}
+	s := a.Server
+	return Record{s.Name, s.Version, a.Meta.Official, a.Meta.Review.ID, s.Title, s.Description}
 }
 
 type listAnswer struct {

@@ -40,7 +40,7 @@ type SignedIn struct {
 	Tokens
 	TrustLevel  string
 	DeviceToken string // new token; empty if the machine keeps its token
-	Email       string // of LoginByCode only
+	Email       string // of LoginByPairing only
 	MFAUser     string
 }
 
@@ -76,20 +76,28 @@ func (c *Client) VerifyMFA(ctx context.Context, user, code string, m Machine) (S
 	return c.signIn(ctx, "/auth/mfa/verify", map[string]any{"userId": user, "mfaCode": code}, m)
 }
 
-// Code is a code that a person has approved in a browser, and what shows that this command may use it
-// (RFC 7636).
-type Code struct {
-	Text, Verifier string
-	Redirect       string // the address to which the browser brought it; empty if the person copied it
+// Pairing is the request of a command for a session, which its person approves in a browser (RFC 8628).
+type Pairing struct {
+	DeviceCode       string `json:"deviceCode"`
+	UserCode         string `json:"userCode"`
+	VerificationPath string `json:"verificationPath"` // of the page, below the address of the service
+	ExpiresIn        int64  `json:"expiresIn"`        // seconds, as Interval
+	Interval         int64  `json:"interval"`
 }
 
-// LoginByCode signs in with a code from the console.
-func (c *Client) LoginByCode(ctx context.Context, code Code, m Machine) (SignedIn, error) {
-	body := map[string]any{"code": code.Text, "codeVerifier": code.Verifier}
-	if code.Redirect != "" {
-		body["redirectUri"] = code.Redirect
-	}
-	return c.signIn(ctx, "/auth/login/code", body, m)
+// BeginPairing requests a session that the person approves in a browser.
+func (c *Client) BeginPairing(ctx context.Context, m Machine) (Pairing, error) {
+	var a Pairing
+	_, err := c.send(ctx, call{
+		method: http.MethodPost, path: "/auth/login/device", body: map[string]any{"deviceInfo": m.Device}, member: "deviceCode",
+	}, &a)
+	return a, err
+}
+
+// LoginByPairing returns the session of a request that its person has approved. Before that it returns a
+// fault with code authorization_pending, or slow_down.
+func (c *Client) LoginByPairing(ctx context.Context, deviceCode string, m Machine) (SignedIn, error) {
+	return c.signIn(ctx, "/auth/login/code", map[string]any{"deviceCode": deviceCode}, m)
 }
 
 // signIn makes a call of a login on a machine.

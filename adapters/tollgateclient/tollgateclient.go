@@ -12,8 +12,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -133,13 +135,19 @@ type call struct {
 // send sends a request and decodes the response's body into into, unless that is nil. It returns
 // the response's header.
 func (c *Client) send(ctx context.Context, in call, into any) (http.Header, error) {
-	r, err := c.newRequest(ctx, in)
+	var connected atomic.Bool // also after the handshake of TLS
+	r, err := c.newRequest(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
+	}), in)
 	if err != nil {
 		return nil, err
 	}
 	resp, err := c.http.Do(r)
 	if err != nil {
-		return nil, c.connectionError(ctx, err)
+		if err = c.connectionError(ctx, err); !c.local && !connected.Load() {
+			err = notConnected{err}
+		}
+		return nil, err
 	}
 	defer func() { _ = resp.Body.Close() }() // the body was read
 	limit := cmp.Or(in.maxBytes, maxAnswer)

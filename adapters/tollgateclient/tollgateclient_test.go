@@ -1,6 +1,7 @@
 package tollgateclient
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -323,6 +324,20 @@ func TestNoService(t *testing.T) {
 	if _, err := c.RefreshTokens(t.Context(), "r"); !fault.Is(err, fault.Unavailable) || !NeverSent(err) ||
 		!strings.Contains(err.Error(), gone.URL) {
 		t.Errorf("no service: %v", err)
+	}
+	old := httptest.NewUnstartedServer(nil)
+	old.TLS = &tls.Config{MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10} //nolint:gosec // a handshake that fails
+	old.StartTLS()
+	defer old.Close()
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	for _, address := range []string{old.URL, strings.Replace(plain.URL, "http:", "https:", 1)} {
+		if c, err = New(Config{URL: address}); err == nil {
+			_, err = c.RefreshTokens(t.Context(), "r")
+		}
+		if !fault.Is(err, fault.Unavailable) || !NeverSent(err) {
+			t.Errorf("a handshake that fails: %v", err)
+		}
 	}
 	cut := newTestClient(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	if _, err := cut.RefreshTokens(t.Context(), "r"); !fault.Is(err, fault.Unavailable) || NeverSent(err) {

@@ -14,7 +14,7 @@ import (
 
 // Sentence returns what the rule does in words, for example "Allows people of acme/platform to call
 // the tools search and read_* of com.example/*, from 10.0.0.0/8, until 1 March 2027." Long lists are
-// shortened.
+// shortened; of an unfinished rule, … is what it lacks.
 func (r *Rule) Sentence() string {
 	verb := map[Effect]string{Allow: "Allows", Deny: "Forbids"}[r.Effect]
 	if r.Mode == Observe {
@@ -28,6 +28,12 @@ func (r *Rule) Sentence() string {
 		if servers[i] = p.String(); p.IsEverything() {
 			servers[i] = "every server"
 		}
+	}
+	if len(who) == 0 { // of a rule that somebody writes
+		who = []string{"…"}
+	}
+	if len(servers) == 0 {
+		servers = []string{"…"}
 	}
 	acts := r.acts()
 	if acts != "" {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/toolserver"
 	"github.com/tollgate-dev/tollgate/core/trustlevel"
 )
 
@@ -110,4 +111,33 @@ func TestSentencesAreBounded(t *testing.T) {
 			rt.Fatalf("%d bytes: %s", len(s), s)
 		}
 	})
+}
+
+// TestUnfinishedSentence says what a rule without subjects and servers does.
+func TestUnfinishedSentence(t *testing.T) {
+	t.Parallel()
+	r := access.Rule{Effect: access.Allow}
+	if got := r.Sentence(); got != "Allows … to use …." {
+		t.Error(got)
+	}
+}
+
+// TestUnknownTools doubts tools that no approved list of the servers has.
+func TestUnknownTools(t *testing.T) {
+	t.Parallel()
+	one := listings(t)[0]
+	one.Tools = []access.ToolList{{Approved: true, Tools: []toolserver.Tool{{Name: "read_mail"}, {Name: "send"}}}}
+	s := access.Compile(access.Options{}, nil, []access.Listing{one})
+	for tool, want := range map[string]string{
+		"send": "", "read_*": "", "*": "", "read_mial": "No tool read_mial was seen yet. Nearest: read_mail", "rm*": "No tool rm* was seen yet.",
+	} {
+		r := mustRule(t, rule{"servers": list("*"), "tools": list(tool)})
+		if got := strings.Join(s.Unknown(&r), " "); got != want {
+			t.Errorf("%s: %q, want %q", tool, got, want)
+		}
+	}
+	servers, tools := s.Names()
+	if len(servers) != 2 || strings.Join(tools, " ") != "read_mail send" {
+		t.Errorf("the names are %v and %v", servers, tools)
+	}
 }

@@ -18,6 +18,8 @@ const (
 	CodeAccountLocked      fault.Code = "account_locked"
 	CodeInsufficientTrust  fault.Code = "insufficient_trust"
 	CodeAccessDenied       fault.Code = "access_denied"
+	CodePending            fault.Code = "authorization_pending" // of RFC 8628, like the next
+	CodeSlowDown           fault.Code = "slow_down"
 	CodeCompanyOnly        fault.Code = "company_sign_in_required"
 	CodeNotFound           fault.Code = "resource_not_found"
 	CodeRateLimit          fault.Code = "rate_limit_exceeded"

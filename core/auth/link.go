@@ -1,6 +1,9 @@
 package auth
 
-import "time"
+import (
+	"net/netip"
+	"time"
+)
 
 // LinkSecret is the secret part of a link in clear: opaque, 256 bits. It prints as a placeholder.
 type LinkSecret string
@@ -19,16 +22,24 @@ const (
 	LinkSetup      LinkPurpose = "setup"      // to make the first account
 	LinkInvitation LinkPurpose = "invitation" // to set the first password of an invited person
 	LinkReset      LinkPurpose = "reset"      // to set another password
-	LinkCommand    LinkPurpose = "command"    // to begin the session of a command
+	LinkRequest    LinkPurpose = "request"    // to decide about the sign-in of a command
+	LinkCommand    LinkPurpose = "command"    // to begin the session of a command, or to learn that it was refused
 )
 
 // Link permits one act to who has its secret, once. It is stored as a hash.
 type Link struct {
 	Hash      TokenHash
 	Purpose   LinkPurpose
-	UserID    UserID // empty for a setup
+	UserID    UserID // empty for a setup and a request
 	CreatedAt time.Time
 	ExpiresAt time.Time
+
+	// Of a request: the system of the command, from where it asked, and the hash of the link that
+	// holds the answer.
+	Asker     string
+	AskedFrom netip.Addr
+	Answer    TokenHash
+	SessionID SessionID // of a command: in which it was approved; empty if it was refused
 }
 
 // The lifetimes of links that are not settings.

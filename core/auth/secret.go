@@ -190,3 +190,6 @@ func DeviceLockout(device DeviceID) LockoutKey { return LockoutKey("device:" + s
 // separate from those of sign-ins, so that a stolen session cannot lock sign-in, and failed
 // sign-ins cannot lock changes of the account.
 func ActsLockout(user UserID) LockoutKey { return LockoutKey("acts:" + string(user)) }
+
+// CommandLockout returns the subject of wrong codes of commands that a person has entered.
+func CommandLockout(user UserID) LockoutKey { return LockoutKey("command:" + string(user)) }

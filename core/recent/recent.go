@@ -3,6 +3,8 @@
 package recent
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -31,6 +33,13 @@ func (m *Memory[K, V]) Get(key K) (V, bool) {
 		value, ok = m.old[key]
 	}
 	return value, ok
+}
+
+// Values returns the values of both generations, in any order.
+func (m *Memory[K, V]) Values() []V {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return slices.AppendSeq(slices.Collect(maps.Values(m.young)), maps.Values(m.old))
 }
 
 // Put keeps a value that has a size and is of a time.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tollgate-dev/tollgate/core/fields"
 )
 
 // check checks one value and reports what is wrong with it.
@@ -98,29 +100,8 @@ func (s shape) checkMember(r *report, at location, m *member) {
 func (s shape) nearestProperty(name string) string {
 	name = strings.ToLower(shorten(name))
 	return slices.MinFunc(s.properties, func(a, b property) int {
-		return EditDistance(name, strings.ToLower(a.name)) - EditDistance(name, strings.ToLower(b.name))
+		return fields.EditDistance(name, strings.ToLower(a.name)) - fields.EditDistance(name, strings.ToLower(b.name))
 	}).name
-}
-
-// EditDistance returns the number of characters to add, remove or replace.
-func EditDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := diagonal
-			if a[i] != b[j] {
-				replaced++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // stringCheck returns the check of a string. It reports only the first broken rule.

@@ -64,6 +64,9 @@ type Directory interface {
 	Search(ctx context.Context, q DirectoryQuery) ([]Person, error)
 	// Count returns the number of accounts, but no more than most.
 	Count(ctx context.Context, most int) (int, error)
+	// Groups returns the groups that identities have, as PROVIDER/GROUP: those that most have first, then by
+	// name. It reads at most 5,000 different memberships.
+	Groups(ctx context.Context) ([]string, error)
 }
 
 // DirectoryQuery selects people. A zero field does not restrict the selection.

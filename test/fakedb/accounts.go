@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/service"
@@ -169,6 +170,18 @@ func (s *Directory) Search(ctx context.Context, q authstore.DirectoryQuery) ([]a
 // Count implements [authstore.Directory].
 func (s *Directory) Count(ctx context.Context, most int) (int, error) {
 	return result(ctx, s.db, func(context.Context) (int, error) { return min(len(s.db.accounts.rows), most), nil })
+}
+
+// Groups implements [authstore.Directory].
+func (s *Directory) Groups(ctx context.Context) ([]string, error) {
+	return result(ctx, s.db, func(context.Context) ([]string, error) {
+		var all []company.Membership
+		var people []int
+		for _, i := range s.db.identities.rows {
+			all, people = append(all, i.Membership), append(people, 1)
+		}
+		return company.CountedGroups(all, people), nil
+	})
 }
 
 // Lock implements [authstore.Operators]: one transaction runs at a time.

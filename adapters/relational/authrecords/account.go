@@ -196,12 +196,17 @@ type linkRow struct {
 	UserID    auth.UserID      `bun:"user_id,nullzero"`
 	CreatedAt database.Instant `bun:"created_at"`
 	ExpiresAt database.Instant `bun:"expires_at"`
+	Asker     string           `bun:"asker"`
+	AskedFrom address          `bun:"asked_from"`
+	Answer    hash             `bun:"answer,nullzero"`
+	SessionID auth.SessionID   `bun:"session_id,nullzero"`
 }
 
 func newLinkRow(l auth.Link) *linkRow {
 	return &linkRow{
 		Hash: hash(l.Hash), Purpose: l.Purpose, UserID: l.UserID,
 		CreatedAt: database.NewInstant(l.CreatedAt), ExpiresAt: database.NewInstant(l.ExpiresAt),
+		Asker: l.Asker, AskedFrom: address{l.AskedFrom}, Answer: hash(l.Answer), SessionID: l.SessionID,
 	}
 }
 
@@ -209,6 +214,7 @@ func (r *linkRow) toLink() auth.Link {
 	return auth.Link{
 		Hash: auth.TokenHash(r.Hash), Purpose: r.Purpose, UserID: r.UserID,
 		CreatedAt: r.CreatedAt.Time, ExpiresAt: r.ExpiresAt.Time,
+		Asker: r.Asker, AskedFrom: r.AskedFrom.Addr, Answer: auth.TokenHash(r.Answer), SessionID: r.SessionID,
 	}
 }
 

@@ -2,6 +2,7 @@ package authrecords
 
 import (
 	"context"
+	"database/sql"
 	"strings"
 	"unicode/utf8"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
@@ -160,4 +162,22 @@ func (s *directory) Any(ctx context.Context) (bool, error) {
 			JOIN accounts a ON CAST(a.id AS text) = g.holder WHERE g.action = 'operate' AND a.state = 'active')`)
 		return found, err
 	})
+}
+
+// Groups implements authstore.Directory.
+func (s *directory) Groups(ctx context.Context) ([]string, error) {
+	find := database.Query{Text: `SELECT groups_by, group_names, count(*) FROM company_identities WHERE groups_by <> ''
+		GROUP BY groups_by, group_names ORDER BY count(*) DESC, groups_by, group_names LIMIT 5000`, Fixed: true}
+	var people []int
+	memberships, err := database.CollectAll(ctx, s.db, find, func(row *sql.Rows) (m company.Membership, err error) {
+		var names string
+		var count int
+		err = row.Scan(&m.Provider, &names, &count)
+		m.Groups, people = splitNames(names), append(people, count)
+		return m, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return company.CountedGroups(memberships, people[len(people)-len(memberships):]), nil
 }

@@ -258,6 +258,10 @@ type hash auth.TokenHash
 func (h hash) Value() (driver.Value, error) { return h[:], nil }
 
 func (h *hash) Scan(src any) error {
+	if src == nil {
+		*h = hash{}
+		return nil
+	}
 	b, ok := src.([]byte)
 	if !ok || len(b) != len(h) {
 		return fmt.Errorf("a hash in the database is a %T of %d bytes", src, len(b))

@@ -80,6 +80,14 @@ func (q *request) auditFilter() authstore.AuditQuery {
 	if filter.Category != "" && !slices.Contains(audit.Categories(), filter.Category) {
 		q.check("type", fault.New(fault.Invalid, "is not a type of events"))
 	}
+	switch outcome := q.query("outcome"); outcome {
+	case "":
+	case "done", "refused":
+		done := outcome == "done"
+		filter.Success = &done
+	default:
+		q.check("outcome", fault.New(fault.Invalid, "must be done or refused"))
+	}
 	if event := q.query("id"); event != "" {
 		id, err := auth.ParseUUID[audit.EventID]("id", event)
 		q.check("id", err)

@@ -82,6 +82,8 @@ func (s *site) checkAuditFilters(t *testing.T, all []object, olga string) {
 			return detail(e,
 				"serverName") == "com.example/logged"
 		},
+		"outcome=done":                    func(e object) bool { return e["success"] == true },
+		"outcome=refused":                 func(e object) bool { return e["success"] == false },
 		"type=METHODS_CHANGE":             func(e object) bool { return e["type"] == "METHODS_CHANGE" },
 		"person=" + olga:                  func(e object) bool { return e["person"] == olga },
 		"id=" + text(all[3], "id"):        func(e object) bool { return e["id"] == all[3]["id"] },

@@ -42,6 +42,7 @@ const (
 
 	ownSessionPath = root + "/session"
 	companyPrefix  = root + "/company/"
+	pollPath       = root + "/login/code"
 )
 
 // API is the authentication part of the API.
@@ -70,7 +71,8 @@ func New(u UseCases) *API { return &API{u} }
 // Mount adds the routes of contract A-1.
 func (a *API) Mount(r fiber.Router) {
 	r.Post(root+"/login", withBody(a.logIn))
-	r.Post(root+"/login/code", withBody(a.exchangeCode))
+	r.Post(root+"/login/device", withBody(a.beginDevice))
+	r.Post(pollPath, withBody(a.pollDevice))
 	r.Post(root+"/refresh", withBody(a.refreshTokens))
 	r.Post(root+"/workload", withBody(a.proveWorkload))
 	r.Post(root+"/logout", a.requireSession(auth.HighRisk, callerWithBody(a.logOut)))
@@ -122,9 +124,9 @@ func (a *API) Owns(path string) bool {
 
 // Scope implements rest.Part: paths below /auth have a limit of their own (contract A-52). Reading
 // the own session counts against the limit of the other endpoints, because gateways do it for each
-// request and it does not help to guess a secret.
+// request and it does not help to guess a secret; so do polls of commands, whose secret has 256 bits.
 func (a *API) Scope(method, path string) throttle.Scope {
-	if path == ownSessionPath && (method == http.MethodGet || method == http.MethodHead) {
+	if path == ownSessionPath && (method == http.MethodGet || method == http.MethodHead) || path == pollPath {
 		return throttle.APIAddress
 	}
 	if isBelow(path, root) && !strings.HasPrefix(path, companyPrefix) { // a provider ends sessions of many people

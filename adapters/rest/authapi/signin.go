@@ -120,18 +120,42 @@ type pairedResponse struct {
 	Email auth.Email `json:"email"`
 }
 
-// exchangeCode begins the session of a command that its person has approved in a browser.
-func (a *API) exchangeCode(c *fiber.Ctx, b *jsonbody.Object) error {
-	in := pairing.Exchange{
-		Code: auth.LinkSecret(b.Text("code")), Verifier: b.Text("codeVerifier"), Redirect: b.OptionalText("redirectUri"),
-	}
-	var device error
-	in.From.Device, device = readDevice(b)
-	if err := fieldError(b.Problems(), device); err != nil {
+// deviceResponse is the response to the request of a command (RFC 8628, section 3.2).
+type deviceResponse struct {
+	DeviceCode string `json:"deviceCode"`
+	UserCode   string `json:"userCode"`
+	Page       string `json:"verificationPath"`
+	ExpiresIn  int64  `json:"expiresIn"` // seconds
+	Interval   int64  `json:"interval"`
+}
+
+// beginDevice begins the sign-in of a command that its person approves in a browser.
+func (a *API) beginDevice(c *fiber.Ctx, b *jsonbody.Object) error {
+	from, err := readOrigin(c, b)
+	if err != nil {
 		return err
 	}
-	in.From.DeviceToken, in.From.Address = readDeviceToken(c), rest.Address(c)
-	r, email, err := a.use.Pairing.Exchange(c.UserContext(), in)
+	secret, code, err := a.use.Pairing.Begin(c.UserContext(), from)
+	return reply(c, err, deviceResponse{
+		string(secret), code, "/console/sign-in/command", wholeSeconds(pairing.TTL), wholeSeconds(pairing.Interval),
+	})
+}
+
+// readOrigin reads what a command says about itself. It has the errors of all fields of the body.
+func readOrigin(c *fiber.Ctx, b *jsonbody.Object) (from signin.Origin, err error) {
+	from.Device, err = readDevice(b)
+	from.DeviceToken, from.Address = readDeviceToken(c), rest.Address(c)
+	return from, fieldError(b.Problems(), err)
+}
+
+// pollDevice begins the session of a command when its person has approved it.
+func (a *API) pollDevice(c *fiber.Ctx, b *jsonbody.Object) error {
+	secret := auth.LinkSecret(b.Text("deviceCode"))
+	from, err := readOrigin(c, b)
+	if err != nil {
+		return err
+	}
+	r, email, err := a.use.Pairing.Exchange(c.UserContext(), secret, from)
 	if err != nil {
 		return err
 	}

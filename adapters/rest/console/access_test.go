@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -11,7 +12,11 @@ import (
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/must"
+	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
+
+// accessStep3 is the last step of a new rule.
+const accessStep3 = "/console/operator/access?new=1&step=3"
 
 // TestAccessRules changes each field of a rule. A rule after which no call is allowed needs a
 // confirmation.
@@ -20,7 +25,7 @@ func TestAccessRules(t *testing.T) {
 	b := newOperator(t, e, s)
 	b.Follow("Access rules", http.StatusOK)
 	b.WantText("This service is not asked about calls (DECIDE=off)", "No rule yet: the default decides every call.", "Without a rule denied ACCESS_DEFAULT=deny", "Mode enforce")
-	b.Follow("New access rule", http.StatusOK)
+	b.Open(accessStep3, http.StatusOK)
 	b.Press("Add this rule", http.StatusOK, "name", "platform", "order", "10", "subjects", "everyone", "servers", "com.example/*")
 	b.changeAccessRule()
 	b.confirmLockout()
@@ -32,14 +37,16 @@ func TestAccessRules(t *testing.T) {
 // changeAccessRule changes each field of a rule.
 func (b *browser) changeAccessRule() {
 	b.T.Helper()
-	b.Open("/console/operator/access?new=1", http.StatusOK)
+	b.Open(accessStep3, http.StatusOK)
 	b.Press("Add this rule", http.StatusOK, "name", "other", "subjects", "everyone", "servers", "*") // so that no change locks out
-	b.Open("/console/operator/access/rules/platform", http.StatusOK)
+	const rule = "/console/operator/access/rules/platform?step="
+	steps := map[string]string{"subjects": "1", "effect": "1", "servers": "2"}
 	for _, c := range [][2]string{
 		{"order", "11"}, {"subjects", "everyone\nservice:ci"}, {"servers", "com.example/a\norg.example/*"}, {"tools", "write"},
 		{"minTrust", "FULL_TRUST"}, {"networks", "192.0.2.0/24"}, {"expiresAt", "2099-03-01T18:30:00.5Z"}, {"expiresAt", "2099-03-02"},
 		{"mode", "observe"}, {"minTrust", ""}, {"effect", "deny"}, {"tools", ""}, {"effect", "allow"}, {"mode", "enforce"},
 	} {
+		b.Open(rule+cmp.Or(steps[c[0]], "3"), http.StatusOK)
 		b.Press("Save this rule", http.StatusOK, c[0], c[1]).WantText("The changes are saved.")
 		if got := b.Field(c[0]); got != c[1] {
 			b.T.Errorf("%s is %q, want %q", c[0], got, c[1])
@@ -48,6 +55,7 @@ func (b *browser) changeAccessRule() {
 			b.WantText("It only observes: it decides nothing")
 		}
 	}
+	b.Open(rule+"3", http.StatusOK)
 	b.Press("Save this rule", http.StatusOK, "methods", "tools/list", "expiresAt", "", "networks", "")
 	b.WantText("Allows everybody with a valid token and the service account ci to list tools of com.example/a and org.example/*.")
 	b.Open("/console/operator/access/rules/other", http.StatusOK)
@@ -62,7 +70,7 @@ func (b *browser) confirmLockout() {
 	if !strings.Contains(b.Page.Body, "Nobody may call any server then: no other rule allows anything.") {
 		b.T.Error("the question before the removal of the only rule that allows does not say so")
 	}
-	b.Follow("New access rule", http.StatusOK).WantNoText("Confirmation")
+	b.Open(accessStep3, http.StatusOK).WantNoText("Confirmation")
 	b.Press("Add this rule", http.StatusUnprocessableEntity, form...)
 	b.WantText("Confirmation: with this rule, no call of any server is allowed any more.")
 	b.Press("Add this rule", http.StatusOK, "confirm", "true")
@@ -228,4 +236,57 @@ func (b *browser) callersAndUsage(e *fixture.Environment, s *fixture.Service) {
 		return strings.Contains(dan.Text(), "You may use no server yet.")
 	})
 	dan.Open("/console/account/access?after=~", http.StatusOK).WantText("You may use no further server.")
+}
+
+// TestNewRuleInSteps asks for a rule in three steps, which keep what was entered, name what exists, warn of
+// what does not, and try the rule before it is stored.
+func TestNewRuleInSteps(t *testing.T) {
+	e, s := start(t, "DECIDE=on", fixture.RiskPolicy("relaxed"))
+	e.NewWriter(t, s, "ada@example.com", "publish com.example/*").PostJSON(t, s, "/v0.1/publish",
+		fixture.NewServerDocument("com.example/weather", "1.0.0")).WantStatus(t, http.StatusOK)
+	e.RunCommand(t, "", "service-account", "set", "ci")
+	provider := oidcissuer.StartProvider(t)
+	e.RunCommand(t, `{"apiVersion": "tollgate.dev/v1", "kind": "State", "providers": [{"name": "corp", "issuer": "`+provider.URL+
+		`", "clientId": "tollgate", "create": true, "domains": ["corp.example"], "networks": ["127.0.0.0/8"]}]}`, "apply", "-f", "-", "--owner", "platform")
+	provider.Secret = ""
+	provider.SignIn("u1", "eng@corp.example", "groups", []string{"engineers"})
+	newBrowser(t, s).Open("/console/sign-in/company/corp?return=/console/account", http.StatusOK)
+	b := newOperator(t, e, s)
+	b.Follow("Access rules", http.StatusOK)
+	b.Follow("New access rule", http.StatusOK).WantText("Allows … to use ….", "Subjects").WantNoText("Order", "Add this rule", "Least trust")
+	for _, name := range []string{"group:corp/engineers", "person:eng@corp.example", "service:ci", "grant:publish", "everyone"} {
+		if !strings.Contains(b.Page.Body, `<option value="`+name+`">`) {
+			t.Errorf("the form does not offer %s", name)
+		}
+	}
+	b.Press("Next", http.StatusUnprocessableEntity).WantText("Subjects must have")
+	b.Press("Next", http.StatusUnprocessableEntity, "subjects", "\x00\u202e"+strings.Repeat("x", 5000)).WantText("Subjects, entry 1")
+	b.Press("Next", http.StatusOK, "subjects", "group:corp/enginers\nada@example.com")
+	b.WantText("No group corp/enginers was seen yet. Nearest: corp/engineers", "Allows people of corp/enginers and ada@example.com to use ….")
+	b.Press("Next", http.StatusOK, "servers", "com.exmple/*")
+	b.WantText("No server com.exmple/* was seen yet. Nearest: com.example/*", "com.exmple/*.").WantFields("subjects", "group:corp/enginers\nperson:ada@example.com", "order", "100")
+	b.Press("Back", http.StatusOK).WantFields("servers", "com.exmple/*")
+	b.Press("Back", http.StatusOK)
+	b.Press("Next", http.StatusOK, "subjects", "group:corp/engineers").WantNoText("No group")
+	b.Press("Next", http.StatusOK, "servers", "com.example/*").WantNoText("was seen yet")
+	b.tryNewRule()
+	b.Press("Add this rule", http.StatusOK, "name", "engineers", "minTrust", "UNVERIFIED").WantText("The rule is added.")
+	b.Follow("engineers", http.StatusOK).WantFields("subjects", "group:corp/engineers")
+	b.Press("Next", http.StatusOK).WantFields("servers", "com.example/*", "name", "")
+	b.Open("/console/operator/access?new=1&subject=ada@example.com&server=com.example/weather", http.StatusOK)
+	b.WantText("Allows ada@example.com to use com.example/weather.")
+}
+
+// tryNewRule tries the rule of the form, which stays unsaved.
+func (b *browser) tryNewRule() {
+	b.T.Helper()
+	b.Press("Try it", http.StatusUnprocessableEntity, "tools", "a*b").WantText("Tools, entry 1, is wrong")
+	b.Press("Try it", http.StatusOK, "tools", "").WantText("This instance decided no call within the last day")
+	b.Press("Try it", http.StatusOK, "trySubject", "none@example.com", "tryServer", "com.example/weather").WantText("Subject: there is no active person:none@example.com.")
+	b.Press("Try it", http.StatusOK, "trySubject", "eng@corp.example", "tryTool", "forecast", "minTrust", "UNVERIFIED")
+	b.WantText("The call now Denied No rule decides the call", "With this rule Allowed The rule unsaved allows the call.")
+	b.WantFields("subjects", "group:corp/engineers", "minTrust", "UNVERIFIED", "name", "")
+	if size := len(b.Page.Body); size > 100_000 {
+		b.T.Errorf("the page has %d bytes", size)
+	}
 }

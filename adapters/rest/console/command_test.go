@@ -6,71 +6,70 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/webtest"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
-	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const approve = "Sign in the command"
 
-// TestCommandRequests checks which requests the page refuses, and who may approve one.
-func TestCommandRequests(t *testing.T) {
-	e, s := start(t, "AUTH_RATE_LIMIT=20", fixture.RiskPolicy("relaxed"))
+// TestCommandPage checks what the page shows of a command, who may decide about it, and how often.
+func TestCommandPage(t *testing.T) {
+	e, s := start(t, fixture.RiskPolicy("relaxed"))
 	b := newBrowser(t, s)
 	b.SignIn(e.NewPerson(t, "ada@example.com").Email, fixture.Password)
-	for name, address := range map[string]string{
-		"a name":            webtest.CommandRequest("redirect_uri", "http://localhost:1/callback"),
-		"another machine":   webtest.CommandRequest("redirect_uri", "http://192.0.2.1:1/callback"),
-		"a name like it":    webtest.CommandRequest("redirect_uri", "http://127.0.0.1.example.com:1/"),
-		"with a user":       webtest.CommandRequest("redirect_uri", "http://127.0.0.1:1@example.com/"),
-		"with a backslash":  webtest.CommandRequest("redirect_uri", `http://example.com\@127.0.0.1:1/`),
-		"without a port":    webtest.CommandRequest("redirect_uri", "http://127.0.0.1/callback"),
-		"the port 0":        webtest.CommandRequest("redirect_uri", "http://127.0.0.1:0/callback"),
-		"https":             webtest.CommandRequest("redirect_uri", "https://127.0.0.1:1/callback"),
-		"a scheme":          webtest.CommandRequest("redirect_uri", "javascript:alert(1)"),
-		"with a query":      webtest.CommandRequest("redirect_uri", "http://127.0.0.1:1/callback?x=y"),
-		"with a fragment":   webtest.CommandRequest("redirect_uri", "http://127.0.0.1:1/callback#x"),
-		"long":              webtest.CommandRequest("redirect_uri", "http://127.0.0.1:1/"+strings.Repeat("x", 100)),
-		"a plain challenge": webtest.CommandRequest("code_challenge_method", "plain"),
-		"no method":         webtest.CommandRequest("code_challenge_method", ""),
-		"no challenge":      webtest.CommandRequest("code_challenge", ""),
-		"a long challenge":  webtest.CommandRequest("code_challenge", strings.Repeat("x", 44)),
-		"no state":          webtest.CommandRequest("state", ""),
-		"markup in state":   webtest.CommandRequest("state", "<script>"),
-	} {
-		if b.Open(address, http.StatusBadRequest); b.Page.Status != http.StatusBadRequest {
-			t.Errorf("%s: %d", name, b.Page.Status)
-		}
-	}
-	b.Open(webtest.CommandRequest("redirect_uri", "http://[::1]:1/callback"), http.StatusOK)
-	b.Open(webtest.CommandRequest("redirect_uri", "http://127.0.0.1:1"), http.StatusOK)
+	c := fixture.BeginCommand(t, s.API)
+	b.Open(fixture.CommandPage, http.StatusOK).WantText("Enter the code that tollgate login shows")
+	b.Press("Continue", http.StatusOK, "code", strings.ToLower(strings.ReplaceAll(c.UserCode, "-", " ")))
+	b.WantText("tollgate on Linux", "127.0.0.1", "just now", "ada@example.com", "Go on only if you started tollgate login yourself",
+		"Verify yourself first").WantNoText("It asked from another address")
 
-	b.Open(webtest.CommandRequest(), http.StatusOK)
-	foreign := b.Submission(approve)
-	foreign.Header.Set("Sec-Fetch-Site", "cross-site")
-	foreign.Header.Set("Origin", "https://evil.example")
-	b.Send(foreign, http.StatusForbidden)
-	b.Open(webtest.CommandRequest(), http.StatusOK)
-	if q := b.Redirected(b.Submission("Refuse")); q.Get("error") != "access_denied" || q.Get("state") != "some-state" || q.Has("code") {
-		t.Errorf("refused, the command gets %v", q)
-	}
-	changed := b.Submission(approve, "redirect_uri", "http://192.0.2.1:1/callback")
-	b.Send(changed, http.StatusUnprocessableEntity)
+	elsewhere := b.Request("GET", c.Path(), nil, "")
+	elsewhere.Header.Set("Sec-Fetch-Site", "cross-site")
+	b.Send(elsewhere, http.StatusOK).WantText("Enter the code").WantFields("code", c.UserCode).WantNoText("tollgate on Linux")
 
-	b.Open(webtest.CommandRequest(), http.StatusOK)
-	late := b.Submission(approve)
+	b.Open(c.Path(), http.StatusOK)
+	b.Send(webtest.FromElsewhere(b.Submission("Sign in with less")), http.StatusForbidden)
+	apiclient.WantAuthError(t, c.Poll(t, s.API).WantStatus(t, 400), "authorization_pending")
+
+	b.Open(c.Path(), http.StatusOK)
+	late := b.Submission("Sign in with less")
 	b.Press("Sign out", http.StatusOK)
 	b.Send(late, http.StatusOK).WantText("Sign in", "Your session has ended")
-
 	b.SignIn("ada@example.com", fixture.Password)
-	b.Open(webtest.CommandRequest(), http.StatusOK)
-	for range 20 {
-		b.Client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-		response, err := b.Client.Do(b.Submission(approve))
-		must.Succeed(t, err)
-		_ = response.Body.Close()
-		if response.StatusCode == http.StatusTooManyRequests {
-			return
-		}
+
+	b.Open(c.Path(), http.StatusOK)
+	twice := b.Submission("Sign in with less")
+	b.Press("Sign in with less", http.StatusOK).WantText("Go back to the terminal")
+	b.Send(twice, http.StatusUnprocessableEntity).WantText("is not the code of a command that waits")
+	c.Poll(t, s.API).WantStatus(t, 200)
+
+	refused := fixture.BeginCommand(t, s.API)
+	b.Open(refused.Path(), http.StatusOK)
+	b.Press("Refuse", http.StatusOK).WantText("It gets nothing.")
+	apiclient.WantAuthError(t, refused.Poll(t, s.API).WantStatus(t, 403), "access_denied")
+
+	waiting := fixture.BeginCommand(t, s.API)
+	for _, code := range []string{"BCDFGHJK", "%00", "%E2%80%AEBCDF-GHJK", strings.Repeat("x", 300)} {
+		b.Open(fixture.CommandPage+"?code="+code, http.StatusUnprocessableEntity)
 	}
-	t.Error("codes are not limited")
+	b.Open(waiting.Path(), http.StatusTooManyRequests).WantText("Too many wrong codes")
+}
+
+// TestCommandTrust checks that a step-up on the page gives the command full trust.
+func TestCommandTrust(t *testing.T) {
+	e, s := start(t, fixture.RiskPolicy("relaxed"))
+	b := newBrowser(t, s)
+	ada := e.NewPerson(t, "ada@example.com")
+	b.SignIn(ada.Email, fixture.Password)
+	c := fixture.BeginCommand(t, s.API)
+	b.Open(c.Path(), http.StatusOK)
+	b.Press("Verify, then sign in the command", http.StatusForbidden).WantText("To go on with Sign in the command")
+	b.Verify(e, ada.Email, http.StatusOK)
+	b.WantText(c.UserCode, "The command gets everything that you may do.")
+	apiclient.WantAuthError(t, c.Poll(t, s.API).WantStatus(t, 400), "authorization_pending")
+	b.Press(approve, http.StatusOK)
+	var got struct{ TrustLevel, Email string }
+	if c.Poll(t, s.API).WantStatus(t, 200).Decode(t, &got); got.TrustLevel != "FULL_TRUST" || got.Email != ada.Email {
+		t.Errorf("the command gets %+v", got)
+	}
 }

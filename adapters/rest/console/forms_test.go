@@ -112,9 +112,9 @@ func formsOfOperators() []form {
 
 func formsOfAccess(provider *oidcissuer.Provider) []form {
 	return []form{
-		{operator + "access?new=1", "", "Add this rule", operate, []string{"name", "other", "subjects", "everyone", "servers", "*"}, nil,
+		{operator + "access?new=1&step=3", "", "Add this rule", operate, []string{"name", "other", "subjects", "everyone", "servers", "*"}, nil,
 			"The rule is added.", taken("access rule", "other")}, // so that no change of the next one locks everybody out
-		{operator + "access?new=1", "", "Add this rule", operate, []string{
+		{operator + "access?new=1&step=3", "", "Add this rule", operate, []string{
 			"name", "platform", "order", "10", "effect", "allow", "subjects", "person:bea@example.com\ngroup:acme/<b>dev</b>",
 			"servers", "com.example/*", "tools", "search\nread_*", "networks", "10.0.0.0/8", "expiresAt", "2099-03-01", "minTrust", "LIMITED_TRUST",
 		}, []wrong{
@@ -125,7 +125,12 @@ func formsOfAccess(provider *oidcissuer.Provider) []form {
 			{"effect", "deny", "Least trust is for rules that allow"},
 		}, "Allows bea@example.com and people of acme/<b>dev</b> to call the tools search and read_* of com.example/*," +
 			" at limited trust or above, from 10.0.0.0/8, until 1 March 2099.", taken("access rule", "platform")},
-		{operator + "access/rules/platform", "", "Save this rule", operate, []string{"methods", "tools/list", "expiresAt", "", "networks", ""},
+		{operator + "access?new=1", "", "Next", operate, []string{"subjects", "everyone"}, []wrong{{"subjects", "x", "Subjects, entry 1, is wrong"}},
+			"Allows everybody with a valid token to use ….", ""},
+		{operator + "access?new=1&step=3", "", "Try it", operate, []string{"subjects", "everyone", "servers", "*", "tools", "x"},
+			[]wrong{{"networks", "ten", "Networks, entry 1"}}, "This instance decided no call", ""},
+		{operator + "access/rules/platform?step=3", "", "Back", operate, nil, nil, "com.example/*", ""},
+		{operator + "access/rules/platform?step=3", "", "Save this rule", operate, []string{"methods", "tools/list", "expiresAt", "", "networks", ""},
 			[]wrong{{"order", "10001", "Order must be a whole number"}}, changed, ""},
 		{operator + "access", "", "Remove the rule platform", operate, nil, nil, "The rule is removed.", "404"},
 		{operator + "providers?new=1", "", "Add this provider", operate, []string{
@@ -139,6 +144,8 @@ func formsOfAccess(provider *oidcissuer.Provider) []form {
 			{"networks", "ten", "Networks, entry 1, must be a network"}, {"clientSecret", "a\tb", "Client secret must have"},
 			{"enforce", "true", "Passwords: no person who can operate"},
 		}, "The provider is added.", taken("provider", "acme")},
+		{operator + "providers?new=1", "", "Test", operate, []string{"name", "other", "issuer", provider.URL, "clientId", "x", "networks", "127.0.0.0/8"},
+			[]wrong{{"issuer", "acme", "Issuer must be a URL"}}, "keys OK", ""},
 		{operator + "providers/acme", "", "Save this provider", operate, []string{"displayName", "Acme Inc."},
 			[]wrong{{"issuer", provider.URL + "?", "Issuer must"}}, changed, ""},
 		{operator + "providers/acme", "", "Test", operate, nil, nil, "discovery OK", ""},

@@ -7,11 +7,15 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/rivo/uniseg"
 	"golang.org/x/term"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 )
 
 const (
@@ -27,7 +31,8 @@ const (
 type Table struct {
 	Header []string
 	Rows   [][]string
-	Value  any // printed with --output json
+	Value  any  // printed with --output json
+	Cut    bool // the last column is shortened on a terminal, and not wrapped
 }
 
 // ListTable returns the table of a list of structs. The fields with a column tag, which is their
@@ -156,10 +161,47 @@ func TerminalWidth(w io.Writer) int {
 	return width
 }
 
-// PrintTable prints a table for people. On a terminal it wraps long cells in their columns. If the
+// PrintTable prints a table for people, with times as the distance from now. On a terminal it wraps long cells in their columns. If the
 // last column would be too narrow for its texts, it moves below the others; if that is still too
 // wide, each row becomes a block of lines. Control characters in cells are replaced.
-func PrintTable(w io.Writer, t Table) error { return t.printWithin(w, TerminalWidth(w)) }
+func PrintTable(w io.Writer, t Table) error {
+	width := TerminalWidth(w)
+	rows := make([][]string, len(t.Rows))
+	for i, row := range t.Rows {
+		rows[i] = slices.Clone(row)
+		for c, cell := range row {
+			if at, err := time.Parse(time.RFC3339Nano, cell); err == nil {
+				rows[i][c] = Ago(at)
+			}
+		}
+	}
+	t.Rows = rows
+	if t.Cut && width > 0 {
+		t.cutLast(width)
+	}
+	return t.printWithin(w, width)
+}
+
+// Ago returns a time as the distance from now, or as a day.
+func Ago(t time.Time) string { return strings.ReplaceAll(site.Ago(t), "\u00a0", " ") }
+
+// cutLast shortens the texts of the last column to what a terminal of a width has after the others.
+func (t Table) cutLast(width int) {
+	last := len(t.Header) - 1
+	for i := range last {
+		used := uniseg.StringWidth(t.Header[i])
+		for _, row := range t.Rows {
+			used = max(used, uniseg.StringWidth(row[i]))
+		}
+		width -= used + columnGap
+	}
+	for _, row := range t.Rows {
+		if room := max(width, minColumnWidth); uniseg.StringWidth(row[last]) > room {
+			head, _ := cutText(ReplaceControls(row[last]), room-1)
+			row[last] = head + "…"
+		}
+	}
+}
 
 // printWithin prints the table for a terminal of a width; 0 means any width.
 func (t Table) printWithin(w io.Writer, width int) error {

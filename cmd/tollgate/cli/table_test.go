@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/rivo/uniseg"
@@ -120,6 +121,27 @@ func TestHangText(t *testing.T) {
 	} {
 		if got := HangText(c.columns, "a text of some words that goes on", c.width); got != c.want {
 			t.Errorf("after %q, %d columns wide: %q, want %q", c.columns, c.width, got, c.want)
+		}
+	}
+}
+
+// TestTimes checks that tables for people have times as distances, and leave other texts alone.
+func TestTimes(t *testing.T) {
+	var out strings.Builder
+	row := []string{time.Now().Add(-3 * time.Hour).UTC().Format(time.RFC3339Nano), "2026-01-31", "never"}
+	must.Succeed(t, PrintTable(&out, Table{Header: []string{"A", "B", "C"}, Rows: [][]string{row}}))
+	if got := strings.Join(strings.Fields(out.String()), " "); got != "A B C 3 hours ago 2026-01-31 never" || row[0] == "3 hours ago" {
+		t.Errorf("the table is %q", got)
+	}
+}
+
+// TestCut checks that the last column is shortened to the terminal.
+func TestCut(t *testing.T) {
+	tab := Table{Header: []string{"NAME", "TEXT"}, Rows: [][]string{{"a", strings.Repeat("wörter ", 20)}, {"b", "短い"}}, Cut: true}
+	tab.cutLast(40)
+	for i, want := range []int{34, 4} {
+		if got := uniseg.StringWidth(tab.Rows[i][1]); got != want {
+			t.Errorf("row %d is %d columns wide, want %d: %s", i, got, want, tab.Rows[i][1])
 		}
 	}
 }

@@ -54,6 +54,11 @@ func newAccess(p cli.Process) *cobra.Command {
 				"  tollgate access rule set reads --effect allow --subject everyone --server 'com.example/*' --tool 'read_*'",
 		},
 	})
+	rules.less = func(a, b object) int { // the order in which they are tried
+		first, _ := a["order"].(float64)
+		second, _ := b["order"].(float64)
+		return cmp.Or(cmp.Compare(first, second), cmp.Compare(fmt.Sprint(b["effect"]), fmt.Sprint(a["effect"])))
+	}
 	return cli.NewGroup("access", "Manage who may call which tools of which servers",
 		rules.newGroup(), newAccessExplain(p), newAccessCheck(p), newAccessSimulate(p))
 }

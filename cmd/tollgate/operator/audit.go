@@ -32,6 +32,7 @@ func newAudit(p cli.Process) *cobra.Command {
 // auditFlags are the flags of audit search.
 type auditFlags struct {
 	email, user, event, id, since, until string
+	object, actor, outcome               string
 	limit                                int
 
 	person   auth.Email  // parsed from email
@@ -43,14 +44,15 @@ func newAuditSearch(p cli.Process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "search",
 		Short: "Search the audit log",
-		Long: "Search the audit log, newest events first. Without --email and --user the\n" +
-			"command shows the events of all people.\n\n" +
+		Long: "Search the audit log, newest events first, as sentences. Without --email and\n" +
+			"--user the command shows the events of all people. The wide table has the details.\n\n" +
 			"--since and --until take a time in RFC 3339 form, a date, or a duration before\n" +
 			"now, for example 36h. Times and dates without a zone are UTC. Events are printed\n" +
 			"while they are read, so you can export any number of them (--limit 0). The\n" +
 			"format jsonl is one JSON object per line.",
 		Example: "  tollgate audit search --email ada@example.com --since 24h\n" +
 			"  tollgate audit search --type SUSPICIOUS_ACTIVITY --since 2026-01-01 --limit 20\n" +
+			"  tollgate audit search --object com.example/weather --actor ada@example.com --outcome done\n" +
 			"  tollgate audit search --limit 0 --output jsonl | gzip > audit.jsonl.gz",
 	}
 	c.Flags().StringVar(&f.email, "email", "",
@@ -61,7 +63,11 @@ func newAuditSearch(p cli.Process) *cobra.Command {
 	c.Flags().StringVar(&f.since, "since", "", "show only events at or after this time")
 	c.Flags().StringVar(&f.until, "until", "", "show only events before this time")
 	c.Flags().IntVar(&f.limit, "limit", defaultEventLimit, "maximum number of events; 0 = all")
+	c.Flags().StringVar(&f.object, "object", "", "show only events about this server")
+	c.Flags().StringVar(&f.actor, "actor", "", "show only what this person did, by e-mail address, or another actor, by name")
+	c.Flags().StringVar(&f.outcome, "outcome", "", "show only what was done, or what was refused: done or refused")
 	cli.CompleteValues(c, "type", cli.ToStrings(audit.Categories())...)
+	cli.CompleteValues(c, "outcome", outcomeDone, outcomeRefused)
 	o := cli.AddFormats(c, "output format: table, wide, json, jsonl or yaml", "table", "wide", "json", "jsonl", "yaml")
 	var q auditing.Query
 	cli.CheckFirst(c, func() (err error) {
@@ -85,13 +91,19 @@ func (f *auditFlags) readQuery(r run, q auditing.Query) (url.Values, error) {
 	if f.person != "" {
 		holder, err = r.person(f.person)
 	}
+	actor := f.actor
+	if email, parsed := auth.ParseEmail(f.actor); parsed == nil && err == nil {
+		var by shownPerson
+		by, err = r.person(email)
+		actor = audit.PersonActor + by.ID
+	}
 	since := q.After
 	if !since.IsZero() {
 		since = since.Add(time.Microsecond) // the API includes it
 	}
 	for name, value := range map[string]string{
 		"id": string(q.ID), "type": string(q.Category), "person": holder.ID, "since": formatBound(since),
-		"until": formatBound(q.Before),
+		"until": formatBound(q.Before), "server": f.object, "actor": actor, "outcome": f.outcome,
 	} {
 		if value != "" {
 			query.Set(name, value)
@@ -107,6 +119,12 @@ func formatBound(t time.Time) string {
 	}
 	return t.UTC().Format(time.RFC3339Nano)
 }
+
+// The outcomes of events.
+const (
+	outcomeDone    = "done"
+	outcomeRefused = "refused"
+)
 
 // errEnough ends the reading of a list.
 var errEnough = errors.New("enough")
@@ -164,6 +182,9 @@ func (f *auditFlags) parseQuery(now time.Time) (q auditing.Query, err error) {
 			return q, err
 		}
 	}
+	if f.outcome != "" && f.outcome != outcomeDone && f.outcome != outcomeRefused {
+		return q, fmt.Errorf("--outcome: %q is not done or refused", f.outcome)
+	}
 	if q.Limit = f.limit; f.limit < 0 {
 		return q, fmt.Errorf("--limit: %d is less than 0", f.limit)
 	}
@@ -211,18 +232,17 @@ type eventWriter struct {
 	run    run
 	out    *bufio.Writer
 	format string
-	width  int // of the terminal; 0 if the output is not a terminal
+	wide   bool // exact times, and details in place of sentences
+	width  int  // of the terminal; 0 if the output is not a terminal
 	count  int
 }
 
 func newEventWriter(r run, w io.Writer, format string) *eventWriter {
-	width := cli.TerminalWidth(w)
-	if format == "wide" {
+	width, wide := cli.TerminalWidth(w), format == "wide"
+	if wide {
 		format, width = "table", 0
 	}
-	return &eventWriter{
-		run: r, out: bufio.NewWriter(w), format: format, width: width,
-	}
+	return &eventWriter{run: r, out: bufio.NewWriter(w), format: format, wide: wide, width: width}
 }
 
 // AuditEvent is the printed form of an audit event. The JSON names are those of the API.
@@ -241,9 +261,16 @@ func (w *eventWriter) writeEvent(e audit.Event) error {
 	if found := w.run.emailOf(string(e.Subject)); found != string(e.Subject) {
 		email = auth.Email(found)
 	}
-	line, err := w.formatEvent(AuditEvent{
-		e.ID, cli.FormatTime(e.Time), e.Category, auth.UserID(e.Subject), email, e.Success, e.Details,
-	})
+	var line string
+	var err error
+	if w.format == "table" && !w.wide {
+		name := func(text string) string { return w.run.emailOf(strings.TrimPrefix(text, audit.PersonActor)) }
+		line = w.tableHeader() + w.formatSentence(cli.Ago(e.Time), cli.ReplaceControls(cmp.Or(name(e.Who()), "-")), cli.ReplaceControls(e.Sentence(name)))
+	} else {
+		line, err = w.formatEvent(AuditEvent{
+			e.ID, cli.FormatTime(e.Time), e.Category, auth.UserID(e.Subject), email, e.Success, e.Details,
+		})
+	}
 	if err != nil {
 		return err
 	}
@@ -291,7 +318,15 @@ func (w *eventWriter) tableHeader() string {
 	if w.count > 0 {
 		return ""
 	}
+	if !w.wide {
+		return w.formatSentence("TIME", "WHO", "WHAT")
+	}
 	return w.formatRow("TIME", "TYPE", "RESULT", "PERSON", "DETAILS")
+}
+
+// formatSentence formats a row of what somebody did.
+func (w *eventWriter) formatSentence(at, who, what string) string {
+	return cli.HangText(fmt.Sprintf("%-12s  %-24s  ", at, who), what, w.width) + "\n"
 }
 
 // formatRow formats a row. The columns have a fixed width, because later rows are not known yet. On

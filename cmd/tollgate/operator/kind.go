@@ -38,6 +38,7 @@ type kindTexts struct {
 	// flatten moves members of an object of the API to its top, and added is called with a new object;
 	// both are optional.
 	flatten, added func(object)
+	less           func(a, b object) int // the order of the list; nil for that of the API
 }
 
 // object is an object as the API has it.
@@ -210,6 +211,9 @@ func (k kindCommands) table(objects []object, err error) (cli.Table, error) {
 		for _, one := range objects {
 			k.flatten(one)
 		}
+	}
+	if k.less != nil {
+		slices.SortStableFunc(objects, k.less)
 	}
 	rows := reflect.New(reflect.SliceOf(rowType(k.kind.Fields, reflect.TypeOf(k.state))))
 	text, err := json.Marshal(objects)

@@ -104,13 +104,13 @@ func TestKind(t *testing.T) {
 	s := newAlarmSite(t, kindTexts{})
 	for _, step := range []struct{ line, want string }{
 		{
-			`fire-alarm set a hall --level high --warden eve,bob --tested-at 2027-01-31T12:00:00.5Z --pin-stdin --door {"side":"left"}`,
-			"NAME ROOM LEVEL WARDENS TESTED DOORS MANAGED BY a hall high eve, bob 2027-01-31T12:00:00Z left ada",
+			`fire-alarm set a hall --level high --warden eve,bob --tested-at 2090-01-31T12:00:00.5Z --pin-stdin --door {"side":"left"}`,
+			"NAME ROOM LEVEL WARDENS TESTED DOORS MANAGED BY a hall high eve, bob 31 Jan 2090 left ada",
 		},
 		{"fire-alarm show a -o json", `[ { "name": "a", "room": "hall", "level": "high", "wardens": [ "eve", "bob" ], ` +
-			`"testedAt": "2027-01-31T12:00:00Z", "doors": [ { "side": "left" } ], "managedBy": "ada", "bells": 2, "silent": false, "note": "" } ]`},
+			`"testedAt": "2090-01-31T12:00:00Z", "doors": [ { "side": "left" } ], "managedBy": "ada", "bells": 2, "silent": false, "note": "" } ]`},
 		{"fire-alarm list -o wide", "NAME ROOM LEVEL WARDENS TESTED DOORS MANAGED BY BELLS SILENT NOTE " +
-			"a hall high eve, bob 2027-01-31T12:00:00Z left ada 2 false"},
+			"a hall high eve, bob 2090-01-31T12:00:00Z left ada 2 false"},
 		{"fire-alarm remove a", ""},
 		{"fire-alarm list", "NAME ROOM LEVEL WARDENS TESTED DOORS MANAGED BY"},
 	} {

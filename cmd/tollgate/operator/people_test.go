@@ -145,7 +145,7 @@ func TestSessionTimes(t *testing.T) {
 	e := fixture.NewEnvironment(t, "embedded")
 	ada := e.NewPerson(t, "ada@example.com")
 	ada.Login(t, e.Start(t))
-	lines := strings.Split(e.RunCommand(t, "", "session", "list", "--email", ada.Email), "\n")
+	lines := strings.Split(e.RunCommand(t, "", "session", "list", "--email", ada.Email, "-o", "wide"), "\n")
 	columns := regexp.MustCompile(` {2,}`).Split(lines[1], -1)
 	if n := len(columns); n < 5 || columns[n-2] <= columns[n-3] || columns[n-3] < columns[n-4] {
 		t.Errorf("a session has the columns %q", columns)

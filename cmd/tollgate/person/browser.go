@@ -2,14 +2,8 @@ package person
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"net/url"
 	"os/exec"
 	"runtime"
@@ -20,24 +14,28 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/tollgateclient/account"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
+// The bounds of the interval that a service sets, and how much longer it gets after slow_down (RFC
+// 8628, section 3.5).
 const (
-	// browserTimeout is how long the command waits for the person in the browser.
-	browserTimeout = 10 * time.Minute
-	callbackPath   = "/callback"
+	minInterval = time.Second
+	maxInterval = time.Minute
+	slowDown    = 5 * time.Second
+	maxWait     = 10 * time.Minute
 )
 
-// usesBrowser reports whether the person signs in in the browser: no flag is one of the sign-in with a
-// password, and there is a browser.
+// usesBrowser reports whether the person signs in in a browser: no flag is one of the sign-in with a
+// password.
 func (l *loginRun) usesBrowser() bool {
-	return l.noBrowser || l.email == "" && !l.fromStdin && l.mfaCode == "" && l.browser() != nil
+	return l.noBrowser || l.email == "" && !l.fromStdin && l.mfaCode == ""
 }
 
 // browser returns the program that opens an address in the browser, with its arguments; nil without
 // one.
-func (l *loginRun) browser() []string {
-	if program := strings.Fields(l.Getenv("BROWSER")); len(program) > 0 {
+func (u *publisherRun) browser() []string {
+	if program := strings.Fields(u.Getenv("BROWSER")); len(program) > 0 {
 		return program
 	}
 	switch runtime.GOOS {
@@ -46,14 +44,14 @@ func (l *loginRun) browser() []string {
 	case "windows":
 		return []string{"rundll32", "url.dll,FileProtocolHandler"}
 	}
-	if _, err := exec.LookPath("xdg-open"); err != nil || l.Getenv("DISPLAY")+l.Getenv("WAYLAND_DISPLAY") == "" {
+	if _, err := exec.LookPath("xdg-open"); err != nil || u.Getenv("DISPLAY")+u.Getenv("WAYLAND_DISPLAY") == "" {
 		return nil
 	}
 	return []string{"xdg-open"}
 }
 
-// signInByBrowser starts a session that the person approves in the console (RFC 8252), with PKCE
-// (RFC 7636): the code is of use to this run of the command alone.
+// signInByBrowser starts a session that the person approves in the console, in a browser on any machine
+// (RFC 8628).
 func (l *loginRun) signInByBrowser(ctx context.Context) (*account.Account, string, error) {
 	if err := l.chooseService(ctx); err != nil {
 		return nil, "", err
@@ -66,20 +64,44 @@ func (l *loginRun) signInByBrowser(ctx context.Context) (*account.Account, strin
 	if err != nil {
 		return nil, "", err
 	}
-	in := tollgateclient.Code{Verifier: rand.Text() + rand.Text()}
-	if l.noBrowser {
-		in.Text, err = l.readCode(ctx, who.Client().URL(), in.Verifier)
-	} else {
-		in, err = l.receiveCode(ctx, who.Client().URL(), in)
-	}
+	pairing, err := who.Client().BeginPairing(ctx, machine)
 	if err != nil {
 		return nil, "", err
 	}
-	session, err := who.Client().LoginByCode(ctx, in, machine)
+	l.PrintNote("Your code is %s. Compare it, and approve it in a browser:\n", pairing.UserCode)
+	l.openPage(ctx, who.Client().URL()+pairing.VerificationPath+"?code="+url.QueryEscape(pairing.UserCode), l.noBrowser)
+	session, err := poll(ctx, who.Client(), pairing, machine)
 	if err != nil {
 		return nil, "", err
 	}
 	return l.keepSession(ctx, session)
+}
+
+// poll waits until the person has decided, and returns the session.
+func poll(
+	ctx context.Context, client *tollgateclient.Client, p tollgateclient.Pairing, m tollgateclient.Machine,
+) (tollgateclient.SignedIn, error) {
+	wait := min(max(time.Duration(p.Interval)*time.Second, minInterval), maxInterval)
+	end := time.After(min(time.Duration(p.ExpiresIn)*time.Second, maxWait))
+	for {
+		select {
+		case <-ctx.Done():
+			return tollgateclient.SignedIn{}, cli.ErrInterrupted
+		case <-end:
+			return tollgateclient.SignedIn{}, &account.SignInNeeded{Reason: "the sign-in in the browser took too long"}
+		case <-time.After(wait):
+		}
+		session, err := client.LoginByPairing(ctx, p.DeviceCode, m)
+		switch {
+		case tollgateclient.HasCode(err, auth.CodeAccessDenied):
+			return session, &account.SignInNeeded{Reason: "the sign-in was refused in the browser"}
+		case tollgateclient.HasCode(err, auth.CodeSlowDown), fault.Is(err, fault.Exhausted):
+			wait += slowDown
+		case tollgateclient.HasCode(err, auth.CodePending), fault.Is(err, fault.Unavailable): // it may be there again
+		default:
+			return session, err
+		}
+	}
 }
 
 // keepSession stores a session of the person who is signed in in the browser. If --email names somebody
@@ -101,97 +123,19 @@ func (l *loginRun) keepSession(
 	return who, session.TrustLevel, l.keep(ctx, who, session)
 }
 
-// pageAddress returns the address of the page that gives a code.
-func pageAddress(service, verifier string, more ...string) string {
-	sum := sha256.Sum256([]byte(verifier))
-	query := url.Values{
-		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"},
+// openPage prints an address, and opens it in the browser, if there is one and the person wants that.
+func (u *publisherRun) openPage(ctx context.Context, address string, printOnly bool) {
+	u.PrintNote("  %s\n", address)
+	program := u.browser()
+	if printOnly || program == nil {
+		return
 	}
-	for i := 0; i < len(more); i += 2 {
-		query.Set(more[i], more[i+1])
-	}
-	return service + "/console/sign-in/command?" + query.Encode()
-}
-
-// readCode prints the address of the page, and reads the code that the person copies from it.
-func (l *loginRun) readCode(ctx context.Context, service, verifier string) (code string, err error) {
-	l.PrintNote("Open this address in a browser, sign in, and copy the code that it shows:\n\n  %s\n",
-		pageAddress(service, verifier))
-	if l.IsInteractive() {
-		code, err = l.ReadSecret(ctx, "Code: ")
-	} else {
-		code, err = cli.ReadPasswordLine(ctx, l.Process)
-	}
-	if code = strings.TrimSpace(code); code == "" && err == nil {
-		err = &account.SignInNeeded{Reason: "no code was entered: the page at the address above shows it after the sign-in"}
-	}
-	return code, err
-}
-
-// receiveCode opens the page in the browser and waits for the code, which the browser brings to a
-// port of this machine.
-func (l *loginRun) receiveCode(
-	ctx context.Context, service string, in tollgateclient.Code,
-) (tollgateclient.Code, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return in, fmt.Errorf("wait for the browser: %w", err)
-	}
-	in.Redirect = "http://" + listener.Addr().String() + callbackPath
-	state, answers := rand.Text(), make(chan url.Values, 1)
-	server := &http.Server{Handler: newCallback(state, answers), ReadHeaderTimeout: time.Minute}
-	go func() { _ = server.Serve(listener) }() // ends with Shutdown
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-		defer cancel()
-		_ = server.Shutdown(ctx) // after it the page is complete
-	}()
-	l.openPage(ctx, pageAddress(service, in.Verifier, "redirect_uri", in.Redirect, "state", state))
-	select {
-	case <-ctx.Done():
-		return in, cli.ErrInterrupted
-	case <-time.After(browserTimeout):
-		return in, &account.SignInNeeded{Reason: "the sign-in in the browser took too long"}
-	case got := <-answers:
-		if in.Text = got.Get("code"); in.Text == "" {
-			return in, &account.SignInNeeded{Reason: "the sign-in was refused in the browser"}
-		}
-		return in, nil
-	}
-}
-
-// openPage opens an address in the browser. It prints the address, for a browser that does not open
-// or is on another screen.
-func (l *loginRun) openPage(ctx context.Context, address string) {
-	l.PrintNote("Your browser opens, to sign in. If it does not, open this address on this machine:\n\n  %s\n", address)
-	program := append(l.browser(), address)
+	program = append(program, address)
 	c := exec.CommandContext(context.WithoutCancel(ctx), program[0], program[1:]...) // #nosec G204 -- the browser of the person
-	c.Env = l.Environ
+	c.Env = u.Environ
 	if err := c.Start(); err != nil {
-		l.PrintNote("The browser cannot be opened: %v", err)
+		u.PrintNote("The browser cannot be opened: %v", err)
 		return
 	}
 	go func() { _ = c.Wait() }() // the address is printed too
-}
-
-// newCallback returns the handler of the answer that the browser brings. It takes the first answer
-// that has the state: other pages can send requests to this port too.
-func newCallback(state string, answers chan<- url.Values) http.Handler {
-	m := http.NewServeMux()
-	m.HandleFunc("GET "+callbackPath, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		w.Header().Set("Cache-Control", "no-store")
-		w.Header().Set("Referrer-Policy", "no-referrer")
-		query := r.URL.Query()
-		if query.Get("state") != state {
-			http.Error(w, "The command does not wait for this. Start 'tollgate login' again.", http.StatusBadRequest)
-			return
-		}
-		select {
-		case answers <- query:
-		default: // it has one
-		}
-		_, _ = io.WriteString(w, "Go back to the terminal. You can close this page.\n") // the command has its answer
-	})
-	return m
 }

@@ -39,15 +39,14 @@ func newLogin(p cli.Process) *cobra.Command {
 		Use:   "login",
 		Short: "Sign in at a service, to publish there",
 		Long: "Sign in at a service and stay signed in, for 'tollgate publish' and similar\n" +
-			"commands. The command opens the sign-in of the service in your browser, with\n" +
-			"$BROWSER if that is set, and waits until you have approved it there. With\n" +
-			"--no-browser it prints the address, for a browser on any machine, and reads the\n" +
-			"code that the page shows from standard input.\n\n" +
-			"With --email or --password-stdin, and where there is no browser, it signs in with\n" +
-			"a password. On a terminal it prompts for everything that you do not give\n" +
-			"as a flag. Without a terminal it never prompts: with --step-up email or sms it\n" +
-			"requests the code and exits with 3, and you enter the code with\n" +
-			"'tollgate login --code CODE'.\n\n" +
+			"commands. The command shows a code of eight letters, opens the page for it in\n" +
+			"your browser, with $BROWSER if that is set, and waits until you have approved it\n" +
+			"there. The address works in a browser on any machine;\n" +
+			"with --no-browser the command only prints it.\n\n" +
+			"With --email or --password-stdin it signs in with a password. On a terminal it\n" +
+			"prompts for everything that you do not give as a flag. Without a terminal it\n" +
+			"never prompts: with --step-up email or sms it requests the code and exits with 3,\n" +
+			"and you enter the code with 'tollgate login --code CODE'.\n\n" +
 			"Tokens are stored in a file that only you can read, $" + CredentialsVariable + "\n" +
 			"or tollgate/credentials.json in your configuration folder, and renewed when they\n" +
 			"expire. The file also identifies this machine, so that the service recognises\n" +
@@ -60,8 +59,7 @@ func newLogin(p cli.Process) *cobra.Command {
 	}
 	o := cli.AddOutput(c)
 	a := addAddress(c)
-	c.Flags().BoolVar(&l.noBrowser, "no-browser", false,
-		"print the address of the sign-in, and read the code that it shows from standard input")
+	c.Flags().BoolVar(&l.noBrowser, "no-browser", false, "only print the address of the sign-in")
 	c.Flags().StringVar(&l.email, "email", "", "e-mail address you sign in with; default: that of the last sign-in")
 	c.Flags().BoolVar(&l.fromStdin, "password-stdin", false, "read the password from standard input")
 	c.Flags().StringVar(&l.mfaCode, "mfa-code", "", "code of your authenticator, or a recovery code")

@@ -29,13 +29,7 @@ func Commands(p cli.Process) []*cobra.Command {
 	}
 	for _, c := range all {
 		if run := c.RunE; run != nil {
-			c.RunE = func(c *cobra.Command, args []string) error {
-				err := run(c, args)
-				if WantsService(p, c) || p.Getenv(TokenVariable) != "" {
-					err = ExitError(err)
-				}
-				return err
-			}
+			c.RunE = func(c *cobra.Command, args []string) error { return ExitError(run(c, args)) }
 		}
 	}
 	return all

@@ -3,6 +3,7 @@ package person
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -16,6 +17,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
+
+// listLimit is how many servers a table lists by default.
+const listLimit = 30
 
 // serverRun is one run of a command about servers of the registry.
 type serverRun struct {
@@ -87,6 +91,17 @@ func newServerCommand(
 	if strings.Contains(c.Use, "NAME") {
 		c.Args, c.ValidArgsFunction = cobra.ExactArgs(1), target.completeNames
 	}
+	table, limit := recordTable, new(int)
+	if !strings.Contains(c.Use, "NAME") {
+		table = listTable
+		c.Flags().IntVar(limit, "limit", listLimit, "maximum number of servers; 0 = all, as in json and yaml without it")
+		cli.CheckFirst(c, func() (err error) {
+			if *limit < 0 {
+				err = fmt.Errorf("--limit: %d is less than 0", *limit)
+			}
+			return err
+		})
+	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		service, err := target.Open()
 		if err != nil {
@@ -101,7 +116,11 @@ func newServerCommand(
 		if err != nil {
 			return ExitError(nameSubject(r.target, err))
 		}
-		return o.PrintResult(p.Stdout, recordTable(found))
+		if most := *limit; most > 0 && len(found) > most && (!o.Structured() || c.Flags().Changed("limit")) {
+			service.PrintNote("the first %d of %d servers: --limit 0 lists all, 'tollgate server search' finds some", most, len(found))
+			found = found[:most]
+		}
+		return o.PrintResult(p.Stdout, table(found))
 	}
 	return c
 }

@@ -125,20 +125,43 @@ func recordTable(records []tollgateclient.Record) cli.Table {
 		Name          string `json:"name"          column:"SERVER"`
 		Version       string `json:"version"       column:"VERSION"`
 		Status        string `json:"status"        column:"STATUS"`
-		StatusMessage string `json:"statusMessage"`
-		Latest        string `json:"-"             column:"LATEST"`
-		IsLatest      bool   `json:"isLatest"`
+		IsLatest      answer `json:"isLatest"      column:"LATEST"`
 		PublishedAt   string `json:"publishedAt"   column:"PUBLISHED"`
-		Message       string `json:"-"             column:"MESSAGE"`
+		StatusMessage string `json:"statusMessage" column:"MESSAGE"`
 		UpdatedAt     string `json:"updatedAt"`
 		Review        string `json:"review,omitempty"`
 	}
 	return cli.TableOf(records, func(r *tollgateclient.Record) row {
 		return row{
-			r.Name, r.Version, r.Status, r.StatusMessage, yesNo(r.IsLatest), r.IsLatest, r.PublishedAt,
-			r.StatusMessage, r.UpdatedAt, r.Review,
+			r.Name, r.Version, r.Status, answer(r.IsLatest), r.PublishedAt, r.StatusMessage, r.UpdatedAt, r.Review,
 		}
 	})
+}
+
+// answer is a flag that tables show as a word.
+type answer bool
+
+// String returns yes or no.
+func (a answer) String() string { return yesNo(bool(a)) }
+
+// listTable returns the table of servers, each with its latest version.
+func listTable(records []tollgateclient.Record) cli.Table {
+	type row struct {
+		Name          string `json:"name"          column:"NAME"`
+		Version       string `json:"version"       column:"VERSION"`
+		UpdatedAt     string `json:"updatedAt"     column:"UPDATED"`
+		Description   string `json:"description"   column:"DESCRIPTION"`
+		Title         string `json:"title"`
+		Status        string `json:"status"`
+		StatusMessage string `json:"statusMessage"`
+		IsLatest      bool   `json:"isLatest"`
+		PublishedAt   string `json:"publishedAt"`
+	}
+	t := cli.TableOf(records, func(r *tollgateclient.Record) row {
+		return row{r.Name, r.Version, r.UpdatedAt, r.Description, r.Title, r.Status, r.StatusMessage, r.IsLatest, r.PublishedAt}
+	})
+	t.Cut = true
+	return t
 }
 
 // serviceStatus is the readiness of a service, and the sign-in there.

@@ -162,3 +162,18 @@ func TestTakenPort(t *testing.T) {
 		}
 	}
 }
+
+// TestGroups checks that the help shows each command in its group, and those that belong to none last.
+func TestGroups(t *testing.T) {
+	help, place := runCommand(t, t.TempDir(), "", "--help").stdout, 0
+	for _, text := range []string{
+		"\nUse a registry:\n", "  login ", "  server ", "\nOperate:\n", "  access ", "  user ", "\nRun a service:\n", "  serve ",
+		"\nCheck files:\n", "  apply ", "\nAdditional Commands:\n", "  version ",
+	} {
+		n := strings.Index(help[place:], text)
+		if n < 0 {
+			t.Fatalf("%q is not at its place in\n%s", text, help)
+		}
+		place += n
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -62,8 +64,36 @@ func newRoot(p cli.Process) *cobra.Command {
 	root.AddCommand(operator.Commands(p)...)
 	root.AddCommand(person.Commands(p)...)
 	root.AddCommand(limits.NewCommand(p, service.Serve))
+	groupCommands(root)
 	cli.CompleteCommands(root)
 	return root
+}
+
+// commandGroups are the groups of the help, in its order, with the commands that are in them. The rest
+// are those of operators.
+var commandGroups = [...]struct{ title, commands string }{
+	{"Use a registry", "login logout whoami context status server publish tools token"},
+	{"Operate", ""},
+	{"Run a service", "serve health settings plugins setup-link migrate backup"},
+	{"Check files", "apply export-state ratelimit registry"},
+}
+
+// groupCommands gives each command its group.
+func groupCommands(root *cobra.Command) {
+	for _, g := range commandGroups {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
+	}
+	for _, c := range root.Commands() {
+		c.GroupID = commandGroups[1].title
+		for _, g := range commandGroups {
+			if slices.Contains(strings.Fields(g.commands), c.Name()) {
+				c.GroupID = g.title
+			}
+		}
+		if c.Name() == "version" {
+			c.GroupID = ""
+		}
+	}
 }
 
 func exitCode(p cli.Process, c *cobra.Command, err error) int {

@@ -4,6 +4,7 @@
 package deciding
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -86,6 +87,7 @@ type Service struct {
 	ledger ledger
 	seen   ledger // of tools in lists
 	asked  askedCounters
+	heard  heardCalls
 
 	foreigners foreigners
 }
@@ -134,6 +136,7 @@ func (s *Service) Decide(ctx context.Context, q Question) (Answer, error) {
 	asked := s.questionOf(&q, &subject)
 	a := Answer{Decision: snapshot.Decide(asked), Subject: subject}
 	s.ports.Count(a.Decision)
+	s.hear(asked, cmp.Or(a.Server, q.Address.Host))
 	switch {
 	case a.Effect == access.Allow && q.Subject != nil:
 		a.ID = secrets.NewUUID[audit.EventID](s.ports.Entropy)

@@ -72,6 +72,8 @@ type Who struct {
 	Trust trustlevel.Level
 	// Client and Resource are those of Draft.
 	Client, Resource string
+	// Trial is a rule that is not stored, by which the call is decided as well; nil without one.
+	Trial *access.Rule
 }
 
 // Named returns the subject of a type (person, service or jwt) and an id, for Question.Subject: the
@@ -122,6 +124,9 @@ func (s *Service) Explain(ctx context.Context, who Who, q Question) (access.Expl
 	}
 	if err != nil {
 		return access.Explanation{}, err
+	}
+	if who.Trial != nil {
+		snapshot = snapshot.WithRule(who.Trial)
 	}
 	e := snapshot.Explain(s.questionOf(&q, &subject))
 	if kind := who.Subject.Kind; who.Trust == 0 && (kind == access.SelectPerson || kind == access.SelectService) {

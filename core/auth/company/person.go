@@ -1,6 +1,10 @@
 package company
 
 import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
@@ -29,6 +33,20 @@ type Identity struct {
 type Membership struct {
 	Provider Name // that said so last; empty if none has
 	Groups   []string
+}
+
+// CountedGroups returns the groups of memberships by how many people have each, as PROVIDER/GROUP: those that
+// most have first, then by name.
+func CountedGroups(memberships []Membership, people []int) []string {
+	counts := map[string]int{}
+	for i, m := range memberships {
+		for _, group := range m.Groups {
+			counts[m.Provider.Group(group)] += people[i]
+		}
+	}
+	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(counts[b]-counts[a], strings.Compare(a, b))
+	})
 }
 
 // MembershipOf returns the groups of claims. Names that no rule can have are left out.

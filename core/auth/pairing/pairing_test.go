@@ -3,7 +3,7 @@ package pairing_test
 import (
 	"context"
 	"net/netip"
-	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -22,17 +22,32 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/ports/signals/signalstest"
+	"github.com/tollgate-dev/tollgate/ports/singleuse"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
 	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const (
-	verifier  = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk" // with its challenge, of RFC 7636, appendix B
-	challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
-	callback  = "http://127.0.0.1:49152/callback"
-	recent    = 5 * time.Minute
-	ada       = auth.Email("ada@example.com")
+	recent = 15 * time.Minute
+	ada    = auth.Email("ada@example.com")
 )
+
+// claims remembers keys by the clock.
+type claims struct {
+	singleuse.Store // for its other methods
+
+	clock *clocktest.Manual
+	until map[string]time.Time
+}
+
+func (c *claims) Claim(_ context.Context, key string, ttl time.Duration) (bool, error) {
+	now := c.clock.Now()
+	if now.Before(c.until[key]) {
+		return false, nil
+	}
+	c.until[key] = now.Add(ttl)
+	return true, nil
+}
 
 type testSigner struct{}
 
@@ -71,10 +86,12 @@ func newFixture(t *testing.T) *fixture {
 		Trail: auditing.New(fx.log, fx.clock, entropy), Clock: fx.clock, Entropy: entropy,
 	})
 	must.Succeed(t, err)
-	fx.service = pairing.New(credentials.Config{ReauthenticationMaxAge: recent}, pairing.Ports{
+	fx.service, err = pairing.New(credentials.Config{Lockout: authtest.SignIn().Lockout}, pairing.Ports{
 		Links: fakedb.NewLinks(db), Sessions: fx.sessions, Accounts: fx.accounts, Logins: fx.logins, SignIn: signIn,
-		Clock: fx.clock, Entropy: entropy,
+		Lockouts: fakedb.NewLockouts(db), Transaction: db, Used: &claims{clock: fx.clock, until: map[string]time.Time{}},
+		Root: auth.RootSecret(strings.Repeat("r", 32)), Clock: fx.clock, Entropy: entropy,
 	})
+	must.Succeed(t, err)
 	account := auth.Account{ID: secrets.NewUUID[auth.UserID](entropy), Email: ada, Name: "Ada", State: auth.AccountActive}
 	must.Succeed(t, fx.accounts.Create(t.Context(), account))
 	now := fx.clock.Now()
@@ -101,77 +118,100 @@ func (fx *fixture) change(change func(*auth.Session)) {
 	}
 }
 
-func (fx *fixture) approve(redirect string) auth.LinkSecret {
+func (fx *fixture) begin() (auth.LinkSecret, string) {
 	fx.t.Helper()
-	r := pairing.Request{Challenge: challenge, Method: "S256", Redirect: redirect, State: "s"}
-	must.Succeed(fx.t, r.Check())
-	code, err := fx.service.Approve(fx.t.Context(), fx.by, r)
+	secret, code, err := fx.service.Begin(fx.t.Context(), origin(fx.t))
 	must.Succeed(fx.t, err)
-	return code
+	return secret, code
 }
 
-func (fx *fixture) exchange(code auth.LinkSecret, redirect string, shown ...auth.DeviceSecret) (signin.Result, error) {
+// approve returns the secret of a request that is approved.
+func (fx *fixture) approve() auth.LinkSecret {
 	fx.t.Helper()
-	info, err := auth.NewDeviceInfo(auth.DeviceFields{UserAgent: "tollgate-cli (Linux; amd64; 01)"})
+	secret, code := fx.begin()
+	by, err := fx.sessions.Get(fx.t.Context(), fx.by.ID)
 	must.Succeed(fx.t, err)
-	in := pairing.Exchange{
-		Code: code, Verifier: verifier, Redirect: redirect,
-		From: signin.Origin{Device: info, Address: netip.MustParseAddr("203.0.113.7")},
-	}
+	must.Succeed(fx.t, fx.service.Decide(fx.t.Context(), by, code, true))
+	return secret
+}
+
+func origin(t *testing.T) signin.Origin {
+	t.Helper()
+	info, err := auth.NewDeviceInfo(auth.DeviceFields{UserAgent: "tollgate-cli (Linux; amd64; 01)"})
+	must.Succeed(t, err)
+	return signin.Origin{Device: info, Address: netip.MustParseAddr("203.0.113.7")}
+}
+
+func (fx *fixture) exchange(secret auth.LinkSecret, shown ...auth.DeviceSecret) (signin.Result, error) {
+	fx.t.Helper()
+	from := origin(fx.t)
 	if len(shown) > 0 {
-		in.From.DeviceToken = shown[0]
+		from.DeviceToken = shown[0]
 	}
-	r, email, err := fx.service.Exchange(fx.t.Context(), in)
+	r, email, err := fx.service.Exchange(fx.t.Context(), secret, from)
 	if err == nil && email != ada {
 		fx.t.Errorf("the session is that of %s", email)
 	}
 	return r, err
 }
 
-// TestLevels checks that a command gets full trust on a new device only right after a password or a
-// code in a session at full trust, by a port of the same machine.
+// TestLevels checks that a command gets full trust on a new device only if it was approved at full
+// trust, not long after a password or a code.
 func TestLevels(t *testing.T) {
+	late := func(fx *fixture) { fx.clock.Advance(recent + time.Second) }
 	for name, test := range map[string]struct {
-		change   func(*fixture)
-		redirect string
-		level    auth.TrustLevel
-		device   bool // the device is confirmed
+		before, after func(*fixture)
+		level         auth.TrustLevel
 	}{
-		"full trust":              {func(*fixture) {}, callback, auth.FullTrust, true},
-		"with a copied code":      {func(*fixture) {}, "", auth.Unverified, false},
-		"after a while":           {func(fx *fixture) { fx.clock.Advance(recent + time.Second) }, callback, auth.Unverified, false},
-		"a code of the step-up":   {func(fx *fixture) { fx.clock.Advance(recent + time.Second); fx.stepUp() }, callback, auth.FullTrust, true},
-		"limited trust":           {func(fx *fixture) { fx.lower(auth.LimitedTrust) }, callback, auth.Unverified, false},
-		"unverified":              {func(fx *fixture) { fx.lower(auth.Unverified) }, callback, auth.Unverified, false},
-		"unverified, copied":      {func(fx *fixture) { fx.lower(auth.Unverified) }, "", auth.Unverified, false},
-		"lowered since the press": {func(*fixture) {}, callback, auth.Unverified, false},
+		"full trust":                   {nil, nil, auth.FullTrust},
+		"just in time":                 {func(fx *fixture) { fx.clock.Advance(recent) }, late5, auth.FullTrust},
+		"after a while":                {late, nil, auth.Unverified},
+		"a code of the step-up":        {func(fx *fixture) { late(fx); fx.stepUp() }, nil, auth.FullTrust},
+		"limited trust":                {func(fx *fixture) { fx.lower(auth.LimitedTrust) }, nil, auth.Unverified},
+		"unverified":                   {func(fx *fixture) { fx.lower(auth.Unverified) }, nil, auth.Unverified},
+		"lowered since the press":      {nil, func(fx *fixture) { fx.lower(auth.Unverified) }, auth.Unverified},
+		"a step-up since the press":    {late, func(fx *fixture) { late5(fx); fx.stepUp() }, auth.Unverified},
+		"raised by one since then too": {func(fx *fixture) { fx.lower(auth.Unverified) }, func(fx *fixture) { late5(fx); fx.stepUp(); fx.lower(auth.FullTrust) }, auth.Unverified},
 	} {
 		fx := newFixture(t)
-		test.change(fx)
-		code := fx.approve(test.redirect)
-		if strings.HasPrefix(name, "lowered") {
-			fx.lower(auth.Unverified)
+		if test.before != nil {
+			test.before(fx)
 		}
-		r, err := fx.exchange(code, test.redirect)
-		if err != nil || r.TrustLevel != test.level || (r.DeviceToken != "") != test.device {
+		secret := fx.approve()
+		if test.after != nil {
+			test.after(fx)
+		}
+		r, err := fx.exchange(secret)
+		if err != nil || r.TrustLevel != test.level || (r.DeviceToken != "") != (test.level == auth.FullTrust) {
 			t.Errorf("%s: %v, device token %t, error %v", name, r.TrustLevel, r.DeviceToken != "", err)
 		}
 	}
 }
 
+func late5(fx *fixture) { fx.clock.Advance(5 * time.Second) }
+
 // TestKnownDevice checks that a device that the command has confirmed gets no more than the browser.
 func TestKnownDevice(t *testing.T) {
 	fx := newFixture(t)
-	first, err := fx.exchange(fx.approve(callback), callback)
+	first, err := fx.exchange(fx.approve())
 	must.Succeed(t, err)
 	for _, level := range []auth.TrustLevel{auth.LimitedTrust, auth.Unverified, auth.HighRisk} {
 		fx.clock.Advance(time.Hour) // not a sign-in after the other
+		fx.lower(auth.FullTrust)
+		secret := fx.approve()
 		fx.lower(level)
-		r, err := fx.exchange(fx.approve(callback), callback, first.DeviceToken)
+		r, err := fx.exchange(secret, first.DeviceToken)
 		if err != nil || r.TrustLevel != level {
 			t.Errorf("from %v the command gets %v, error %v", level, r.TrustLevel, err)
 		}
 	}
+	secret, code := fx.begin()
+	fx.by.TrustLevel = auth.HighRisk
+	if err := fx.service.Decide(t.Context(), fx.by, code, true); !fault.Is(err, fault.Forbidden) {
+		t.Errorf("a session at HIGH_RISK approves: %v", err)
+	}
+	wantCode(t, fx, secret, auth.CodePending)
+	must.Succeed(t, fx.service.Decide(t.Context(), fx.by, code, false))
 }
 
 func (fx *fixture) lower(l auth.TrustLevel) { fx.change(func(s *auth.Session) { s.TrustLevel = l }) }
@@ -180,37 +220,124 @@ func (fx *fixture) stepUp() {
 	fx.change(func(s *auth.Session) { s.ReauthenticatedAt = fx.clock.Now() })
 }
 
-// TestDeadCodes checks when a code is good no more.
-func TestDeadCodes(t *testing.T) {
+func codeOf(err error) fault.Code {
+	f, ok := fault.As(err)
+	if !ok {
+		return ""
+	}
+	return auth.CodeOf(f)
+}
+
+// wantCode fails the test unless a poll gets the code of an error.
+func wantCode(t *testing.T, fx *fixture, secret auth.LinkSecret, code fault.Code) {
+	t.Helper()
+	if _, err := fx.exchange(secret); err == nil || codeOf(err) != code {
+		t.Errorf("the poll gets %v, want %s", err, code)
+	}
+}
+
+// TestPolls checks what a command gets before and after the decision (RFC 8628, section 3.5).
+func TestPolls(t *testing.T) {
+	fx := newFixture(t)
+	secret, code := fx.begin()
+	wantCode(t, fx, secret, auth.CodePending)
+	fx.clock.Advance(pairing.Interval - 2*time.Second)
+	wantCode(t, fx, secret, auth.CodeSlowDown)
+	fx.clock.Advance(2 * time.Second)
+	wantCode(t, fx, secret, auth.CodePending)
+	wantCode(t, fx, "x"+secret, auth.CodeInvalidCredentials) // with the code, but without the secret
+	wantCode(t, fx, auth.LinkSecret(code), auth.CodeInvalidCredentials)
+	wantCode(t, fx, auth.LinkSecret("."+code), auth.CodeInvalidCredentials)
+	must.Succeed(t, fx.service.Decide(t.Context(), fx.by, code, false))
+	wantCode(t, fx, secret, auth.CodeAccessDenied)
+	wantCode(t, fx, secret, auth.CodeInvalidCredentials) // it was told
+}
+
+// TestCodes checks the form of codes, how they may be entered, and that each is decided once.
+func TestCodes(t *testing.T) {
+	fx := newFixture(t)
+	seen := map[string]bool{}
+	for range 50 {
+		_, code := fx.begin()
+		if !regexp.MustCompile(`^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$`).MatchString(code) || seen[code] {
+			t.Fatalf("the code is %s", code)
+		}
+		seen[code] = true
+	}
+	secret, code := fx.begin()
+	for _, entered := range []string{code, strings.ToLower(code), strings.ReplaceAll(code, "-", ""), " " + strings.ReplaceAll(code, "-", " ") + " "} {
+		l, err := fx.service.Find(t.Context(), fx.by, entered)
+		if err != nil || l.Asker != "Linux" || l.AskedFrom.String() != "203.0.113.7" || !l.CreatedAt.Equal(fx.clock.Now()) {
+			t.Errorf("%q: %+v, error %v", entered, l, err)
+		}
+	}
+	results := make(chan error, 8)
+	for i := range cap(results) {
+		go func() { results <- fx.service.Decide(t.Context(), fx.by, code, i%2 == 0) }()
+	}
+	succeeded := 0
+	for range cap(results) {
+		if err := <-results; err == nil {
+			succeeded++
+		} else if !fault.Is(err, fault.Invalid) && !fault.Is(err, fault.Exhausted) {
+			t.Error(err)
+		}
+	}
+	if succeeded != 1 {
+		t.Errorf("%d decisions succeeded", succeeded)
+	}
+	if _, err := fx.exchange(secret); err != nil && codeOf(err) != auth.CodeAccessDenied {
+		t.Error(err)
+	}
+}
+
+// TestGuesses checks that a person can try few codes.
+func TestGuesses(t *testing.T) {
+	fx := newFixture(t)
+	secret, code := fx.begin()
+	for i, guess := range []string{"", "BCDF-GHJK", "\x00", strings.Repeat("B", 5000), string(secret)} {
+		if _, err := fx.service.Find(t.Context(), fx.by, guess); !fault.Is(err, fault.Invalid) {
+			t.Errorf("guess %d: %v", i, err)
+		}
+	}
+	if err := fx.service.Decide(t.Context(), fx.by, code, true); !fault.Is(err, fault.Exhausted) {
+		t.Errorf("after five wrong codes the right one gets %v", err)
+	}
+	fx.clock.Advance(15*time.Minute + time.Second)
+	if _, err := fx.service.Find(t.Context(), fx.by, code); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a code that has expired: %v", err)
+	}
+	wantCode(t, fx, secret, auth.CodeInvalidCredentials)
+}
+
+// TestDeadAnswers checks when an approval is good no more.
+func TestDeadAnswers(t *testing.T) {
 	for name, test := range map[string]struct {
-		redirect string
-		act      func(*fixture)
-		good     bool
+		act  func(*fixture)
+		good bool
 	}{
-		"in time":            {callback, func(fx *fixture) { fx.clock.Advance(59 * time.Second) }, true},
-		"late":               {callback, func(fx *fixture) { fx.clock.Advance(time.Minute) }, false},
-		"copied in time":     {"", func(fx *fixture) { fx.clock.Advance(299 * time.Second) }, true},
-		"copied late":        {"", func(fx *fixture) { fx.clock.Advance(5 * time.Minute) }, false},
-		"of a clock ahead":   {"", func(fx *fixture) { fx.clock.Advance(-time.Minute) }, false},
-		"signed out":         {callback, func(fx *fixture) { fx.change(func(s *auth.Session) { s.EndedAt = fx.clock.Now() }) }, false},
-		"locked by operator": {callback, func(fx *fixture) { fx.setState(auth.AccountLocked) }, false},
-		"disabled":           {callback, func(fx *fixture) { fx.setState(auth.AccountDisabled) }, false},
+		"in time":            {func(fx *fixture) { fx.clock.Advance(599 * time.Second) }, true},
+		"late":               {func(fx *fixture) { fx.clock.Advance(10 * time.Minute) }, false},
+		"of a clock ahead":   {func(fx *fixture) { fx.clock.Advance(-2 * time.Minute) }, false},
+		"signed out":         {func(fx *fixture) { fx.change(func(s *auth.Session) { s.EndedAt = fx.clock.Now() }) }, false},
+		"locked by operator": {func(fx *fixture) { fx.setState(auth.AccountLocked) }, false},
+		"disabled":           {func(fx *fixture) { fx.setState(auth.AccountDisabled) }, false},
 	} {
 		fx := newFixture(t)
-		code := fx.approve(test.redirect)
+		secret := fx.approve()
 		test.act(fx)
-		_, err := fx.exchange(code, test.redirect)
+		_, err := fx.exchange(secret)
 		if f, _ := fault.As(err); test.good != (err == nil) || err != nil && f.Code != auth.CodeInvalidCredentials {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := fx.exchange(code, test.redirect); err == nil {
+		if _, err := fx.exchange(secret); err == nil {
 			t.Errorf("%s: the code is good twice", name)
 		}
 		if refused := fx.refusals(""); test.good && len(refused) != 1 {
 			t.Errorf("%s: the refused exchanges without a person are %+v", name, refused)
 		}
-		if refused := fx.refusals(fx.by.UserID); !test.good && len(refused) != 2 {
-			t.Errorf("%s: the refused exchanges of the person are %+v", name, refused)
+		if refused := append(fx.refusals(fx.by.UserID), fx.refusals("")...); !test.good && len(refused) != 2 {
+			t.Errorf("%s: the refused exchanges are %+v", name, refused)
 		}
 	}
 }
@@ -250,7 +377,7 @@ func TestCompanySession(t *testing.T) {
 	}
 	must.Succeed(t, fx.logins.Add(t.Context(), login))
 	must.Succeed(t, fx.logins.Bind(t.Context(), login.ID, fx.by.ID))
-	r, err := fx.exchange(fx.approve(callback), callback)
+	r, err := fx.exchange(fx.approve())
 	must.Succeed(t, err)
 	s, err := fx.sessions.Get(t.Context(), r.SessionID)
 	if err != nil || !s.MaxExpiresAt.Equal(fx.by.MaxExpiresAt) || s.ExpiresAt.After(s.MaxExpiresAt) {
@@ -264,22 +391,5 @@ func TestCompanySession(t *testing.T) {
 		if of := l.SessionID == r.SessionID; of && (len(l.Refresh) > 0 || !l.RecheckAt.IsZero()) || l.IdentityID != login.IdentityID {
 			t.Errorf("the login is %+v", l)
 		}
-	}
-}
-
-// TestAddresses checks where the browser goes with an answer.
-func TestAddresses(t *testing.T) {
-	r := pairing.Request{Challenge: challenge, Method: "S256", Redirect: callback, State: "a~b"}
-	for address, want := range map[string]url.Values{
-		r.Approved("the.code"): {"code": {"the.code"}, "state": {"a~b"}},
-		r.Denied():             {"error": {"access_denied"}, "state": {"a~b"}},
-	} {
-		u, err := url.Parse(address)
-		if err != nil || u.Host != "127.0.0.1:49152" || u.Path != "/callback" || u.Query().Encode() != want.Encode() {
-			t.Errorf("%s, error %v, want %v", address, err, want)
-		}
-	}
-	if r.Origin() != "http://127.0.0.1:49152" {
-		t.Errorf("origin %s", r.Origin())
 	}
 }

@@ -235,6 +235,9 @@ func (s *Service) Search(ctx context.Context, q authstore.DirectoryQuery) ([]aut
 	return s.ports.Directory.Search(ctx, q)
 }
 
+// Groups returns the groups in which people are, as authstore.Directory.Groups does.
+func (s *Service) Groups(ctx context.Context) ([]string, error) { return s.ports.Directory.Groups(ctx) }
+
 // ByID returns a person, or fault.NotFound.
 func (s *Service) ByID(ctx context.Context, id auth.UserID) (authstore.Person, error) {
 	found, err := s.Search(ctx, authstore.DirectoryQuery{ID: id, Limit: 1})

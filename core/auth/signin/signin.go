@@ -220,3 +220,6 @@ func parseUserAgent(userAgent string) clientInfo {
 	}
 	return c
 }
+
+// SystemOf returns the operating system that a device names, or "unknown".
+func SystemOf(d auth.DeviceInfo) string { return parseUserAgent(d.UserAgent()).os }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/fields"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
@@ -70,7 +70,7 @@ func (f *Finder) correctWord(ctx context.Context, s registrystore.Search, at int
 func countNear(frequent map[string]int, server registrystore.FoundServer, word string) {
 	text := strings.ToLower(server.Name.String() + " " + server.Title + " " + server.Description)
 	for near := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
-		if max(len(near), len(word))-min(len(near), len(word)) < 2 && registry.EditDistance(near, word) == 1 {
+		if max(len(near), len(word))-min(len(near), len(word)) < 2 && fields.EditDistance(near, word) == 1 {
 			frequent[near]++
 		}
 	}

@@ -57,7 +57,7 @@ func providerSample(n int) company.Provider {
 		ACR:         []string{"urn:mfa"}, AMR: []string{"hwk"}, Recheck: time.Minute, MaxSession: time.Hour,
 		Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, ManagedBy: "team-a", CreatedAt: made,
 		Condition: company.Condition{
-			SucceededAt: made.Add(time.Second), Problem: "it was away", ProblemAt: made.Add(2 * time.Second),
+			SucceededAt: made.Add(time.Second), Problem: "it was away", Claims: "groups sub", ProblemAt: made.Add(2 * time.Second),
 		},
 	}
 }
@@ -173,7 +173,9 @@ func linksSubjectOnce(t *testing.T, s Stores) {
 
 func storesUse(t *testing.T, s Stores) {
 	i := identitySample(0, 1)
-	addIdentities(t, s, i)
+	addIdentities(t, s, i, identitySample(0, 2), identitySample(0, 3))
+	recordtest.OK(t, s.Companies.Identities.Confirm(t.Context(), identitySample(0, 3).ID, i.LastUsedAt, &company.Membership{Provider: "acme", Groups: []string{"a"}}))
+	recordtest.Equal(t, recordtest.Must(s.Directory.Groups(t.Context()))(t), []string{"acme/a", "acme/b é/\""})
 	i.Email, i.LastUsedAt = "new@example.com", i.LastUsedAt.Add(3*time.Hour)
 	i.ConfirmedAt, i.Membership = i.LastUsedAt, company.Membership{Provider: "other", Groups: []string{"c"}}
 	recordtest.OK(t, s.Companies.Identities.Use(t.Context(), i.ID, i.Email, i.Membership, i.LastUsedAt))

@@ -2,6 +2,7 @@ package authstoretest
 
 import (
 	"context"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -27,7 +28,8 @@ func linkSample(person, n int) auth.Link {
 	made := recordtest.Epoch().Add(time.Duration(n) * time.Minute)
 	return auth.Link{
 		Hash: auth.TokenHash{0: byte(person), 1: byte(n), 31: 0xff}, Purpose: auth.LinkReset, UserID: Account(person).ID,
-		CreatedAt: made, ExpiresAt: made.Add(auth.ResetTTL),
+		CreatedAt: made, ExpiresAt: made.Add(auth.ResetTTL), Asker: "Linux", AskedFrom: netip.MustParseAddr("2001:db8::1"),
+		Answer: auth.TokenHash{1: byte(n), 31: 0xfe}, SessionID: recordtest.UUID[auth.SessionID](n),
 	}
 }
 
@@ -54,7 +56,7 @@ func wantLinks(t *testing.T, s Stores, all []auth.Link, others ...auth.Link) {
 func linkKeepsEveryField(t *testing.T, s Stores) {
 	l, setup := linkSample(1, 1), linkSample(2, 1)
 	recordtest.Whole(t, l)
-	setup.Purpose, setup.UserID = auth.LinkSetup, ""
+	setup = auth.Link{Hash: setup.Hash, Purpose: auth.LinkSetup, CreatedAt: setup.CreatedAt, ExpiresAt: setup.ExpiresAt}
 	putLinks(t, s, l, setup)
 	wantLinks(t, s, []auth.Link{l, setup}, linkSample(0, 1))
 	foreign := linkSample(0, 1)

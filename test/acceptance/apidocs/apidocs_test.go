@@ -145,7 +145,7 @@ func TestPrefixesAreTheSame(t *testing.T) {
 // body has the proof.
 func needsNoSession(operationID string) bool {
 	return slices.Contains([]string{
-		"login", "loginByCode", "verifyMFA", "refresh", "finishPasskeySignIn", "resendStepUp", "proveDNS", "proveHTTP", "proveGitHub",
+		"login", "beginCommandLogin", "loginByCode", "verifyMFA", "refresh", "finishPasskeySignIn", "resendStepUp", "proveDNS", "proveHTTP", "proveGitHub",
 		"proveIdentity", "proveWorkload",
 	}, strings.TrimSuffix(operationID, "V0"))
 }

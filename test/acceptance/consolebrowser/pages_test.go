@@ -364,8 +364,8 @@ func (s *site) checkProviders(cem *person) {
 	s.checkAct(cem, "provider-test", act{"", nil, "Test", ""})
 	s.checkAll(cem,
 		"operator-providers", "operator/providers", "company-sign-in", "sign-in",
-		"command", "sign-in/command?code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256")
-	s.checkAct(cem, "command-code", act{"", nil, "Sign in the command", ""})
+		"command-code", "sign-in/command", "command", "sign-in/command?code="+fixture.BeginCommand(s.t, s.s.API).UserCode)
+	s.checkAct(cem, "command-refused", act{"", nil, "Refuse", ""})
 	s.checkCompanySignIn(provider)
 }
 

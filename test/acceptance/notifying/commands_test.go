@@ -43,7 +43,7 @@ func TestCommands(t *testing.T) {
 		if e.ReadCommand(t, &none, "webhook", "list"); none == nil || len(none) != 0 {
 			t.Errorf("after the removal the list is %+v", none)
 		}
-		audit := e.RunCommand(t, "", "audit", "search", "--type", "REGISTRY_CHANGE")
+		audit := e.RunCommand(t, "", "audit", "search", "--type", "REGISTRY_CHANGE", "-o", "wide")
 		for _, word := range []string{"webhook_add", "webhook_redeliver", "webhook_remove", id, r.address} {
 			if !strings.Contains(audit, word) {
 				t.Errorf("the audit log has no %s", word)

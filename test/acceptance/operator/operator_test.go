@@ -125,7 +125,7 @@ func TestOperatorsGiveOneGrantAtOnce(t *testing.T) {
 		}
 		var grants []struct{ Email, Resource string }
 		e.ReadCommand(t, &grants, "grant", "list", "--email", "ada@example.com")
-		log := e.RunCommand(t, "", "audit", "search", "--type", "ACCOUNT_CHANGE", "--limit", "0")
+		log := e.RunCommand(t, "", "audit", "search", "--type", "ACCOUNT_CHANGE", "--limit", "0", "-o", "jsonl")
 		if given := strings.Count(log, `"action":"grant_add"`); len(grants) != rounds || given != rounds {
 			t.Errorf("there are %d grants and %d events of them, want %d of each", len(grants), given, rounds)
 		}

@@ -213,9 +213,8 @@ func TestPublisherAtTheTerminal(t *testing.T) {
 		ada := fixture.NewPublisher(t, e.NewPerson(t, "ada@example.com", "publish com.example/*"))
 		file := documentFile(t, fixture.NewServerDocument("com.example/weather", "1.0.0"))
 
-		c := openPublisherTerminal(t, ada, "login")
+		c := openPublisherTerminal(t, ada, "login", "--email", ada.Email)
 		c.answer("Address of the service: ", s.API)
-		c.answer("E-mail: ", ada.Email)
 		c.answer("Password: ", fixture.Password)
 		c.await("Signed in at UNVERIFIED")
 		c.answer("[email]: ", "none")
@@ -241,7 +240,7 @@ func TestPublisherAtTheTerminal(t *testing.T) {
 		ada.WantNoSecret(t, c.end(0))
 
 		app := e.EnrolAuthenticator(t, ada.Person)
-		c = openPublisherTerminal(t, ada, "login", "--step-up", "none")
+		c = openPublisherTerminal(t, ada, "login", "--email", ada.Email, "--step-up", "none")
 		c.answer("Password: ", fixture.Password)
 		c.answer("authenticator: ", "nonsense")
 		c.answer("authenticator: ", app.Code(t, 1))
@@ -252,12 +251,12 @@ func TestPublisherAtTheTerminal(t *testing.T) {
 		}
 		ada.Run(t, 0, fixture.Password, "login", "--password-stdin", "--mfa-code", app.Recovery[0])
 
-		c = openPublisherTerminal(t, ada, "login")
+		c = openPublisherTerminal(t, ada, "login", "--email", ada.Email)
 		c.await("Password: ")
 		must.Succeed(t, c.cmd.Process.Signal(os.Interrupt))
 		c.await("interrupted")
 		c.end(1)
-		c = openPublisherTerminal(t, ada, "login")
+		c = openPublisherTerminal(t, ada, "login", "--email", ada.Email)
 		c.answer("Password: ", "abc\x03") // Ctrl-C
 		c.await("interrupted")
 		c.end(1)

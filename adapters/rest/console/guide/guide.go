@@ -138,9 +138,11 @@ func render(name string) (guide, error) {
 		inText[i].Parent().ReplaceChild(inText[i].Parent(), inText[i], inText[i+1])
 	}
 	var b bytes.Buffer
-	err = markdown.Renderer().Render(&b, source, document)
+	if err := markdown.Renderer().Render(&b, source, document); err != nil {
+		return guide{}, fmt.Errorf("render a guide: %w", err)
+	}
 	made.Content = template.HTML(b.String()) // #nosec G203 -- of our own text, whose HTML is shown as text
-	return made, err
+	return made, nil
 }
 
 // resolve returns the link for one that is written in the page with a name: to another page, to a file, or

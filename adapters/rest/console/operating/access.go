@@ -19,8 +19,8 @@ import (
 const accessPath = Path + "/access"
 
 var (
-	accessPage     = site.NewPage(templates, "templates/access.html")
-	accessRulePage = site.NewPage(templates, "templates/accessrule.html")
+	accessPage     = site.NewPage(templates, "templates/access.html", "templates/ruleform.html")
+	accessRulePage = site.NewPage(templates, "templates/accessrule.html", "templates/ruleform.html")
 )
 
 // confirmInput is the field that is on the form of a rule with which no call is allowed any more.
@@ -31,6 +31,8 @@ func (p *Pages) mountAccess(r fiber.Router) {
 		Objects: p.ports.AccessRules.Objects(), list: p.access, page: p.accessRule, path: accessPath, one: accessPath + "/rules",
 		noun: "rule", added: "rule", removed: "unruled", put: p.putAccessRule,
 	})
+	p.site.Post(r, accessPath+"/steps", 1, p.act("New access rule", p.takeStep(p.access), p.access))
+	p.site.Post(r, accessPath+"/rules/:name/steps", 1, p.act("Change the rule", p.takeStep(p.accessRule), p.accessRule))
 	r.Get(explainPath, p.page(p.explain))
 }
 
@@ -40,9 +42,9 @@ type accessView struct {
 
 	Query        deciding.RuleQuery
 	Filtered     bool
-	Failed       bool   // a field of the filter is wrong
-	Before, Next string // addresses of the other pages; empty without one
-	Add          site.FormView
+	Failed       bool         // a field of the filter is wrong
+	Before, Next string       // addresses of the other pages; empty without one
+	Add          ruleFormView // unless the list is shown
 }
 
 func (p *Pages) access(ctx context.Context, v *site.Visit, problems site.Problems) error {
@@ -59,11 +61,23 @@ func (p *Pages) access(ctx context.Context, v *site.Visit, problems site.Problem
 	}
 	view.RulePage = page
 	view.Before, view.Next = accessPages(q, page.Total)
-	view.Add = v.Fill(newAccessRuleForm(v, problems, accessPath, "Add this rule", nameInput),
-		url.Values{"order": {"100"}, "servers": {q.Server}}, problems)
-	head := newHead(v, "Access rules", problems, view.Add)
+	if view.Add, err = p.newRuleForm(ctx, v, problems, q); err != nil {
+		return err
+	}
+	head := newHead(v, "Access rules", problems, view.Add.FormView)
 	head.Problems = keepFields(problems, head.Problems, "subject", "server")
 	return v.Render(accessPage, head, view)
+}
+
+// newRuleForm returns the form of a new rule, for the subject and the server of the page; nothing for a page
+// that shows the list.
+func (p *Pages) newRuleForm(ctx context.Context, v *site.Visit, problems site.Problems, q deciding.RuleQuery) (view ruleFormView, err error) {
+	if v.Query("new") == "" && v.Method() != fiber.MethodPost {
+		return view, nil
+	}
+	return p.ruleForm(ctx, v, problems, newAccessRuleForm(v, problems, accessPath, "Add this rule", nameInput), url.Values{
+		"order": {"100"}, "effect": {string(access.Allow)}, "mode": {string(access.Enforce)}, "servers": {q.Server}, "subjects": {q.Subject},
+	})
 }
 
 // keepFields returns the problems of a page with the fields that its filters have.
@@ -131,7 +145,7 @@ type accessRuleView struct {
 	*access.Rule
 
 	Path   string
-	Change site.FormView
+	Change ruleFormView
 }
 
 func (p *Pages) accessRule(ctx context.Context, v *site.Visit, problems site.Problems) error {
@@ -145,12 +159,16 @@ func (p *Pages) accessRule(ctx context.Context, v *site.Visit, problems site.Pro
 	if r.ManagedBy != "" {
 		form.Action = "" // the page shows what is stored, also after a change was refused
 	}
-	page.Change = v.Fill(form, formValues(access.RuleKind.Fields, r.Fields()), problems)
-	return v.Render(accessRulePage, newHead(v, "Access rule "+string(r.Name), problems, page.Change), page)
+	if page.Change, err = p.ruleForm(ctx, v, problems, form, formValues(access.RuleKind.Fields, r.Fields())); err != nil {
+		return err
+	}
+	page.Change.Stored = true
+	return v.Render(accessRulePage, newHead(v, "Access rule "+string(r.Name), problems, page.Change.FormView), page)
 }
 
 // putAccessRule stores the rule that a form describes.
 func (p *Pages) putAccessRule(ctx context.Context, v *site.Visit, name string, exists bool) error {
+	joinLists(v)
 	c, err := formChange(v, &access.RuleKind, name, exists)
 	if err == nil && v.Form.Get(confirmInput) == "" {
 		var r access.Rule

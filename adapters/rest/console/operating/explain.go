@@ -62,7 +62,7 @@ func (p *Pages) explain(ctx context.Context, v *site.Visit) error {
 	}
 	view, problems := explainView{}, site.Problems(nil)
 	if values.Has("server") {
-		e, err := p.answer(ctx, values)
+		e, err := p.answer(ctx, values, nil)
 		if f, ok := fault.As(err); ok && f.Kind == fault.Invalid {
 			v.Status(fiber.StatusUnprocessableEntity)
 			problems = site.ProblemsOf(f)
@@ -76,8 +76,8 @@ func (p *Pages) explain(ctx context.Context, v *site.Visit) error {
 	return v.Render(explainPage, newHead(v, "Explain a call", problems, view.Ask), view)
 }
 
-// answer explains the call that a form describes.
-func (p *Pages) answer(ctx context.Context, values url.Values) (access.Explanation, error) {
+// answer explains the call that a form describes, by the rules with another one unless that is nil.
+func (p *Pages) answer(ctx context.Context, values url.Values, trial *access.Rule) (access.Explanation, error) {
 	trimmed := func(field string) string { return strings.TrimSpace(values.Get(field)) }
 	d := deciding.Draft{
 		Subject: subjectOf(values.Get("subject")), Trust: values.Get("trust"), Method: values.Get("method"), Name: trimmed("tool"),
@@ -104,6 +104,7 @@ func (p *Pages) answer(ctx context.Context, values url.Values) (access.Explanati
 	if err != nil {
 		return access.Explanation{}, err
 	}
+	who.Trial = trial
 	return p.ports.Access.Explain(ctx, who, q)
 }
 

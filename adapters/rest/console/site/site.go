@@ -102,7 +102,6 @@ type Visit struct {
 	cookie     auth.CookieSecret
 	again      func(*Visit, Problems) error // shows the form whose act failed (Act.Keep); otherwise nil
 	secret     bool                         // the address of the page is secret
-	leads      string                       // the origin to which forms of the page may lead
 	offersBack bool                         // the page offers the way back to the application
 	grants     []registry.Grant             // of the person; read by loadGrants
 	loaded     bool
@@ -300,10 +299,6 @@ func (s *Site) visit(c *fiber.Ctx) (*Visit, error) {
 // KeepSecret keeps the query of the address of a page secret: no other page learns it, and no cache
 // keeps the page.
 func (v *Visit) KeepSecret() { v.secret = true }
-
-// LetFormsLeadTo lets the forms of the page lead to an origin too. Browsers check where the answer to
-// a form redirects them.
-func (v *Visit) LetFormsLeadTo(origin string) { v.leads = origin }
 
 // address returns the path and query of a page, to come back to. Of a secret one it is the path.
 func (v *Visit) address() string {
