@@ -17,6 +17,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/publicdial"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/identity"
 )
@@ -361,7 +362,7 @@ func (s *Providers) Test(ctx context.Context, p *company.Provider) []identity.St
 	steps := []identity.Step{{Name: "discovery"}, {Name: "keys", Message: "not tried"}}
 	client, err := newGuardedClient(s.caFile, s.timeout, p.Networks)
 	if err != nil {
-		steps[0].Message = err.Error()
+		steps[0] = failed(steps[0], err)
 		return steps
 	}
 	defer client.CloseIdleConnections()
@@ -370,14 +371,14 @@ func (s *Providers) Test(ctx context.Context, p *company.Provider) []identity.St
 		err = document.checkProvider(p.Issuer)
 	}
 	if err != nil {
-		steps[0].Message = err.Error()
+		steps[0] = failed(steps[0], err)
 		return steps
 	}
 	steps[0].OK, steps[0].Message = true, "the discovery document is that of "+p.Issuer
 	keys, err := fetchKeys(ctx, client, document)
 	switch {
 	case err != nil:
-		steps[1].Message = err.Error()
+		steps[1] = failed(steps[1], err)
 	case len(keys.keys) == 0:
 		steps[1].Message = "there is no key that can be used"
 	default:
@@ -387,4 +388,13 @@ func (s *Providers) Test(ctx context.Context, p *company.Provider) []identity.St
 		}
 	}
 	return steps
+}
+
+// failed returns a step that failed, with the field that would help.
+func failed(step identity.Step, err error) identity.Step {
+	step.Message = err.Error()
+	if refused := (*publicdial.RefusedError)(nil); errors.As(err, &refused) {
+		step.Field = "networks"
+	}
+	return step
 }

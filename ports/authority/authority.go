@@ -18,7 +18,7 @@ import (
 // Act is one attempt of a caller to change the registry, for the audit log (contract R-38).
 type Act struct {
 	Caller     Caller
-	Action     audit.Action // publish, request, edit, delete, status, approve, reject, request_changes, quarantine, release, tools_record, tools_change, tools_ask
+	Action     audit.Action // publish, request, edit, delete, status, approve, approve_first, reject, request_changes, quarantine, release, tools_record, tools_change, tools_ask
 	ServerName string
 	Version    string // empty for all versions
 	Reason     string // why it was refused; empty if it succeeded

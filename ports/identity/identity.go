@@ -65,6 +65,7 @@ type Step struct {
 	Name    string
 	OK      bool
 	Message string
+	Field   string // of the provider, that mends it; may be empty
 }
 
 // AccessTokens verifies access tokens of the providers of company sign-in. It is safe for concurrent use.

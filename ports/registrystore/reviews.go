@@ -19,9 +19,10 @@ type Reviews interface {
 	// never exceed the limit. It must be called inside a transaction, which must end
 	// with the error after one.
 	Add(ctx context.Context, r review.Review, limit int) error
-	// Decide stores the state of a review that was pending, with the fields from Replaced to Rule, and
-	// deletes the tool lists that waited with it. It returns fault.Conflict if the stored one is not
-	// pending, or is missing.
+	// Decide stores the state of a review that was pending, with the fields from Replaced to First, and
+	// deletes the tool lists that waited with it. Of one that is still pending it stores First alone. It
+	// returns fault.Conflict if the stored one is not pending, or is missing; if it is approved with a First
+	// that is not the stored one, or by the same person; and if it is pending with the stored First.
 	Decide(ctx context.Context, r review.Review) error
 	// Get returns a review, or fault.NotFound.
 	Get(ctx context.Context, id registry.ReviewID) (review.Review, error)

@@ -45,6 +45,13 @@ func (s *Reviews) Decide(ctx context.Context, r review.Review) error {
 		if stored.State != review.Pending {
 			return errDecided()
 		}
+		same := stored.First.By == r.First.By && stored.First.Text == r.First.Text
+		if r.First.By != "" && (same == (r.State == review.Pending) || r.First.By == r.DecidedBy || r.State == review.Rejected) {
+			return errDecided()
+		}
+		if stored.First = r.First; r.State == review.Pending {
+			return nil
+		}
 		stored.State, stored.Replaced, stored.DecidedBy, stored.DecidedAt, stored.Comment, stored.Rule =
 			r.State, r.Replaced, r.DecidedBy, r.DecidedAt, r.Comment, r.Rule
 		return nil
@@ -52,7 +59,7 @@ func (s *Reviews) Decide(ctx context.Context, r review.Review) error {
 	if fault.Is(err, fault.NotFound) {
 		return errDecided()
 	}
-	if err != nil {
+	if err != nil || r.State == review.Pending {
 		return err
 	}
 	lists, err := NewToolLists(s.db).OfReview(ctx, r.ID)

@@ -33,6 +33,9 @@ func (s *Settings) registryBindings() []binding {
 		s.bind(&s.Reviewing.ToolsRequired, "TOOLS_REQUIRED", "off",
 			"of which parts a version needs a tool list before a reviewer may approve it: off, remotes, or all "+
 				"(remotes and packages)").as("text", word(&s.Reviewing.ToolsRequired, tools.ParseRequired, "off, remotes or all")),
+		s.bind(&s.Reviewing.TwoApprovals, "REVIEW_DANGEROUS", "one",
+			"how many reviewers approve what is dangerous: one, or two, neither of whom submitted it").
+			as("text", oneOf(&s.Reviewing.TwoApprovals, "two", "one")),
 		s.bind(&publish.PendingMax, "REVIEW_PENDING_MAX", "50",
 			"documents of one publisher that may wait for review at the same time"),
 		s.bind(&publish.Checks, "PACKAGE_CHECKS", "enforce",

@@ -19,13 +19,13 @@ import (
 type providerStore struct{ db *database.DB }
 
 func (s *providerStore) List(ctx context.Context) ([]company.Provider, error) {
-	find := database.Query{Text: `SELECT settings, secret, managed_by, created_at, succeeded_at, problem, problem_at
+	find := database.Query{Text: `SELECT settings, secret, managed_by, created_at, succeeded_at, problem, problem_at, claims
 		FROM company_providers ORDER BY name`, Fixed: true}
 	return database.CollectAll(ctx, s.db, find, func(row *sql.Rows) (company.Provider, error) {
 		var settings, secret []byte
-		var managedBy, problem string
+		var managedBy, problem, claims string
 		var made, succeeded, failed database.Instant
-		if err := row.Scan(&settings, &secret, &managedBy, &made, &succeeded, &problem, &failed); err != nil {
+		if err := row.Scan(&settings, &secret, &managedBy, &made, &succeeded, &problem, &failed, &claims); err != nil {
 			return company.Provider{}, err
 		}
 		var fields audit.Details
@@ -37,7 +37,7 @@ func (s *providerStore) List(ctx context.Context) ([]company.Provider, error) {
 			return company.Provider{}, database.BrokenRow(err)
 		}
 		p.Secret, p.ManagedBy, p.CreatedAt = emptyToNil[auth.SealedSecret](secret), managedBy, made.Time
-		p.Condition = company.Condition{SucceededAt: succeeded.Time, Problem: problem, ProblemAt: failed.Time}
+		p.Condition = company.Condition{SucceededAt: succeeded.Time, Problem: problem, ProblemAt: failed.Time, Claims: claims}
 		return p, nil
 	})
 }
@@ -68,7 +68,7 @@ func (s *providerStore) Remove(ctx context.Context, name company.Name) error {
 }
 
 func (s *providerStore) Note(ctx context.Context, name company.Name, c company.Condition) error {
-	_, err := s.db.Exec(ctx, "UPDATE company_providers SET succeeded_at = ?, problem = ?, problem_at = ? WHERE name = ?",
-		database.NewInstant(c.SucceededAt), c.Problem, database.NewInstant(c.ProblemAt), string(name))
+	_, err := s.db.Exec(ctx, "UPDATE company_providers SET succeeded_at = ?, problem = ?, problem_at = ?, claims = ? WHERE name = ?",
+		database.NewInstant(c.SucceededAt), c.Problem, database.NewInstant(c.ProblemAt), c.Claims, string(name))
 	return err
 }

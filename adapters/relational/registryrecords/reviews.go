@@ -58,10 +58,15 @@ func (s *reviewStore) requireRoom(ctx context.Context, tx bun.Tx, r review.Revie
 
 func (s *reviewStore) Decide(ctx context.Context, r review.Review) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		n, err := s.db.AffectedRows(tx.NewUpdate().Model(newReviewRow(r)).
-			Column("state", "replaced", "decided_by", "decided_at", "comment", "rule").
-			Where("id = ? AND state = 'pending'", string(r.ID)).Exec(ctx))
-		if err == nil && n > 0 {
+		first := []any{r.First.By, string(r.First.Text)}
+		columns, where := []string{"state", "replaced", "decided_by", "decided_at", "comment", "rule", "first_by", "first_at", "first_text"},
+			"(?0 = '' OR first_by = ?0 AND first_text = ?1)"
+		if r.State == review.Pending {
+			columns, where = columns[6:], "NOT (first_by = ?0 AND first_text = ?1)"
+		}
+		n, err := s.db.AffectedRows(tx.NewUpdate().Model(newReviewRow(r)).Column(columns...).
+			Where("id = ? AND state = 'pending'", string(r.ID)).Where(where, first...).Exec(ctx))
+		if err == nil && n > 0 && r.State != review.Pending {
 			_, err = s.db.ExecStatement(ctx, tx, "DELETE FROM review_tool_lists WHERE review = ?", string(r.ID))
 		}
 		return changedOr(n, err, fault.New(fault.Conflict, "the review is not pending any more"))
@@ -240,11 +245,14 @@ type reviewRow struct {
 	Source      string            `bun:"source"`
 	Part        tools.PartKey     `bun:"part"`
 	ListSource  tools.Source      `bun:"list_source"`
+	FirstBy     string            `bun:"first_by"`
+	FirstAt     database.Instant  `bun:"first_at"`
+	FirstText   review.Text       `bun:"first_text"`
 }
 
 // reviewColumns are the columns of a reviewRow, in the order of its fields.
 const reviewColumns = "id, name, version, state, kind, document, replaced, checks, submitter, policy, makers, submitted_at, " +
-	"decided_by, decided_at, comment, rule, reason, source, part, list_source"
+	"decided_by, decided_at, comment, rule, reason, source, part, list_source, first_by, first_at, first_text"
 
 // briefColumns are reviewColumns without documents.
 var briefColumns = strings.Replace(reviewColumns, "document, replaced", "NULL, NULL", 1)
@@ -255,6 +263,7 @@ func (r *reviewRow) fields() []any {
 		&r.ID, &r.Name, &r.Version, &r.State, &r.Kind, &r.Document, &r.Replaced, &r.Checks, &r.Submitter, &r.Policy,
 		&r.Makers, &r.SubmittedAt,
 		&r.DecidedBy, &r.DecidedAt, &r.Comment, &r.Rule, &r.Reason, &r.Source, &r.Part, &r.ListSource,
+		&r.FirstBy, &r.FirstAt, &r.FirstText,
 	}
 }
 
@@ -266,6 +275,7 @@ func newReviewRow(r review.Review) *reviewRow {
 		SubmittedAt: database.NewInstant(r.SubmittedAt),
 		DecidedBy:   r.DecidedBy, DecidedAt: database.NewInstant(r.DecidedAt), Comment: r.Comment, Rule: r.Rule,
 		Reason: r.Request.Reason, Source: r.Request.Source, Part: r.Part, ListSource: r.Source,
+		FirstBy: r.First.By, FirstAt: database.NewInstant(r.First.At), FirstText: r.First.Text,
 	}
 }
 
@@ -277,6 +287,7 @@ func (r *reviewRow) toReview() (review.Review, error) {
 		Submitter: review.Submitter{Key: r.Submitter, Policy: r.Policy}, SubmittedAt: r.SubmittedAt.Time,
 		DecidedBy: r.DecidedBy, DecidedAt: r.DecidedAt.Time, Comment: r.Comment, Rule: r.Rule,
 		Request: review.Request{Reason: r.Reason, Source: r.Source}, Part: r.Part, Source: r.ListSource,
+		First: review.Approval{By: r.FirstBy, At: r.FirstAt.Time, Text: r.FirstText},
 	}
 	var broken [5]error
 	v.Name, broken[0] = registry.ParseName(r.Name)

@@ -236,7 +236,7 @@ func (a *API) testProvider(q *request) act {
 func newProviderTest(steps []identity.Step) providerTest {
 	t := providerTest{OK: true, Steps: make([]providerStep, len(steps))}
 	for i, s := range steps {
-		t.OK, t.Steps[i] = t.OK && s.OK, providerStep(s)
+		t.OK, t.Steps[i] = t.OK && s.OK, providerStep{s.Name, s.OK, s.Message}
 	}
 	return t
 }

@@ -144,6 +144,8 @@ func formsOfAccess(provider *oidcissuer.Provider) []form {
 			{"networks", "ten", "Networks, entry 1, must be a network"}, {"clientSecret", "a\tb", "Client secret must have"},
 			{"enforce", "true", "Passwords: no person who can operate"},
 		}, "The provider is added.", taken("provider", "acme")},
+		{operator + "providers?new=1", "", "Test", operate, []string{"name", "other", "issuer", provider.URL, "clientId", "x", "networks", "127.0.0.0/8"},
+			[]wrong{{"issuer", "acme", "Issuer must be a URL"}}, "keys OK", ""},
 		{operator + "providers/acme", "", "Save this provider", operate, []string{"displayName", "Acme Inc."},
 			[]wrong{{"issuer", provider.URL + "?", "Issuer must"}}, changed, ""},
 		{operator + "providers/acme", "", "Test", operate, nil, nil, "discovery OK", ""},

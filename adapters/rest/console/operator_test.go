@@ -64,9 +64,41 @@ func TestOperatorPeople(t *testing.T) {
 	b.Open("/console/operator/log?email=nobody@example.com", http.StatusUnprocessableEntity)
 	b.WantText("There is no account with this e-mail address.")
 	b.Open("/console/operator/risk?email=ada@example.com", http.StatusOK)
-	b.WantText("ada@example.com 30", "Not verified", "Device no step-up or MFA was passed on the device +30")
-	b.WantNoText("History", "UNVERIFIED", "From")
+	b.WantText("ada@example.com 100 High risk Failed sign-ins within 15 minutes", "no step-up or MFA was passed on the device +30",
+		"Began: Not verified: no more without a code, whatever the score", "locked the account ada@example.com")
+	b.WantNoText("History", "UNVERIFIED", "bea@example.com Not verified")
 	b.Follow("ada@example.com", http.StatusOK).WantNoText("bea@example.com 2")
+}
+
+// TestRiskOfAWeek finds who had unusual sign-ins in a week, and what became of them, with each filter.
+func TestRiskOfAWeek(t *testing.T) {
+	e, s := start(t)
+	ada, eve := e.NewPerson(t, "ada@example.com"), e.NewPerson(t, "eve@example.com")
+	eve.Login(t, s)
+	ada.Login(t, s)
+	ada.StepUp(t, e, s)
+	ada.Login(t, s)
+	b := newOperator(t, e, s)
+	b.Open("/console/operator/risk", http.StatusOK)
+	b.WantText("ada@example.com 30 Not verified → Full trust", "Then: requested a code by e-mail; entered the right code by e-mail. Now: Full trust.",
+		"2 sign-ins", "eve@example.com 30 Not verified New device", "Nothing came after it: no code was entered in it.")
+	day := func(days int) string { return time.Now().UTC().AddDate(0, 0, days).Format(time.DateOnly) }
+	for query, shown := range map[string]string{
+		"?email=ada@example.com": "ada", "?email=eve@example.com&level=UNVERIFIED": "eve", "?level=HIGH_RISK": "", "?score=31": "",
+		"?email=eve@example.com&level=FULL_TRUST": "", "?score=30&week=" + day(0): "ada eve", "?week=" + day(-7): "", "?week=" + day(7): "",
+		"?week=0001-01-01": "ada eve", "?score=x&week=%00&level=%00": "", "?email=nobody@example.com": "",
+	} {
+		b.Open("/console/operator/risk"+query, http.StatusOK)
+		for _, name := range []string{"ada", "eve"} {
+			if got := b.Element("href", "/console/operator/people/"+name+"@example.com") != nil; got != strings.Contains(shown, name) {
+				t.Errorf("%s shows %s: %v", query, name, got)
+			}
+		}
+	}
+	b.Open("/console/operator/risk?score=0", http.StatusOK)
+	b.Follow("The week before", http.StatusOK).WantText("No sign-in of this week matches")
+	b.Follow("The next week", http.StatusOK).WantText("eve@example.com 30")
+	newVerified(t, e, s, "pia@example.com", "publish *").Open("/console/operator/risk", http.StatusForbidden)
 }
 
 // TestOperatorLimits shows the rules in force, which of them applies, and the keys over their

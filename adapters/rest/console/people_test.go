@@ -61,7 +61,7 @@ func TestInvitations(t *testing.T) {
 	ada.WantPath("/console/invitation/welcome")
 	ada.Follow("Set up an authenticator app", http.StatusOK)
 	b.Open("/console/operator/people/ada@example.com", http.StatusOK)
-	b.WantText("State Active", "Full trust", "Confirmed with a code")
+	b.WantText("State Active", "Full trust", "Confirmed with a second factor")
 }
 
 func pathOf(t *testing.T, link string) string {

@@ -19,6 +19,8 @@ func TestOperatorProviders(t *testing.T) {
 	b.Follow("Company sign-in", http.StatusOK)
 	b.WantText("No provider yet: people sign in with passwords.")
 	b.Follow("Add the first one", http.StatusOK).WantText(b.Base + "/console/sign-in/company/NAME/callback")
+	b.WantText("Connect Name", "Who may come in E-mail domains", "What they get Grants by groups", "More Text of its button")
+	b.testNewProvider(provider)
 	b.Press("Add this provider", http.StatusOK, "name", "acme", "displayName", "Acme", "issuer", provider.URL, "clientId", provider.ClientID,
 		"clientSecret", provider.Secret, "domains", "acme.example\n other.example ", "create", "true", "networks", "127.0.0.0/8",
 		"groupGrants", "devs=publish:com.acme/*")
@@ -35,6 +37,23 @@ func TestOperatorProviders(t *testing.T) {
 	b.removeProvider(e, provider)
 }
 
+// testNewProvider tests a provider that is not stored: an address that is refused names the field that helps.
+func (b *browser) testNewProvider(provider *oidcissuer.Provider) {
+	b.T.Helper()
+	b.Press("Test", http.StatusUnprocessableEntity, "name", "acme", "issuer", "acme", "clientId", "x").WantText("Issuer must be a URL")
+	b.Press("Test", http.StatusOK, "name", "acme", "issuer", provider.URL, "clientId", provider.ClientID, "clientSecret", provider.Secret)
+	b.WantText("discovery Failed", "is not public: put its network into Networks", b.Base+"/console/sign-in/company/acme/callback")
+	if !strings.Contains(b.Page.Body, `<a href="#networks">`) || !strings.Contains(b.Page.Body, "<details open><summary>More") {
+		b.T.Error("the test does not lead to the field of the networks")
+	}
+	if strings.Contains(b.Page.Body, provider.Secret) {
+		b.T.Error("the page shows the secret")
+	}
+	b.Press("Test", http.StatusOK, "networks", "127.0.0.0/8").WantText("discovery OK", "keys OK").WantFields("issuer", provider.URL, "networks", "127.0.0.0/8")
+	b.Open("/console/operator/providers", http.StatusOK).WantText("No provider yet")
+	b.Follow("New provider", http.StatusOK)
+}
+
 // wantSignedIn signs a person in at a provider, and checks what operators see of the person.
 func (b *browser) wantSignedIn(s *fixture.Service, provider *oidcissuer.Provider) {
 	b.T.Helper()
@@ -49,6 +68,10 @@ func (b *browser) wantSignedIn(s *fixture.Service, provider *oidcissuer.Provider
 	b.Open("/console/operator/grants", http.StatusOK)
 	b.WantText("ada@acme.example publish com.acme/* provider:acme", "bea@example.com operate * by hand")
 	b.Open("/console/operator/providers", http.StatusOK).WantText("Acme", "Works", "acme.example other.example")
+	b.Open("/console/operator/providers/acme", http.StatusOK).WantText("The last sign-in had the claims", " groups ", " sub")
+	provider.SignIn("u1", "ada@acme.example")
+	newBrowser(b.T, s).Open("/console/sign-in/company/acme?return=/console/account", http.StatusOK)
+	b.Open("/console/operator/providers/acme", http.StatusOK).WantText("Problem", "the last sign-in had no claim groups, on which 1 grant depends")
 	provider.SignIn("u1", "ada@acme.example", "groups", 7)
 	newBrowser(b.T, s).Open("/console/sign-in/company/acme?return=/console/account", http.StatusOK)
 	b.Open("/console/operator/providers", http.StatusOK).WantText("Problem", "groups: number")

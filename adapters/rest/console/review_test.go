@@ -347,3 +347,26 @@ func TestRequestChanges(t *testing.T) {
 	olga := newVerified(t, e, s, "olga@example.com", operate)
 	olga.Open("/console/operator/log?server=com.example/one", http.StatusOK).WantText("requested changes of com.example/one 1.0.0")
 }
+
+// TestTwoReviewers approves what is dangerous by two people.
+func TestTwoReviewers(t *testing.T) {
+	e, s := start(t, "REGISTRY_REVIEW=on", "REVIEW_DANGEROUS=two")
+	ada := e.NewWriter(t, s, "ada@example.com", "publish com.example/*")
+	publishVersion(t, s, ada, "com.example/one", "1.0.0")
+	publishVersion(t, s, ada, "com.example/two", "1.0.0")
+	b, c := newVerified(t, e, s, "bea@example.com", "review *"), newVerified(t, e, s, "cem@example.com", "review com.example/*")
+	b.Open("/console/reviews", http.StatusOK)
+	b.Follow("com.example/one", http.StatusOK).WantText("It is dangerous, so two reviewers approve it.")
+	one := b.Page.URL.Path
+	b.Press("Approve", http.StatusOK).WantText("Your approval is the first of two.", "com.example/one 1.0.0", "com.example/two 1.0.0 Pending")
+	wantVersion(t, s, "com.example/one", "1.0.0", http.StatusNotFound)
+	b.Open(one, http.StatusOK).WantText("1 of 2 approvals: bea@example.com", "Request changes").WantNoText("Approve Request changes")
+	b.Open("/console/reviews", http.StatusOK).WantText("New server, 1 of 2 approvals: bea@example.com")
+	c.Open(one, http.StatusOK).WantText("1 of 2 approvals: bea@example.com")
+	c.Press("Approve", http.StatusOK).WantText("Approved. The document is listed now. com.example/one 1.0.0")
+	c.Open(one, http.StatusOK).WantText("Decided by bea@example.com and cem@example.com")
+	wantVersion(t, s, "com.example/one", "1.0.0", http.StatusOK)
+	olga := newVerified(t, e, s, "olga@example.com", operate)
+	olga.Open("/console/operator/log?server=com.example/one", http.StatusOK)
+	olga.WantText("approved com.example/one 1.0.0 as the first of two")
+}

@@ -133,9 +133,19 @@ type reviewResponse struct {
 	DecidedAt   *string         `json:"decidedAt"`
 	Comment     *string         `json:"comment"`
 	Rule        *string         `json:"rule"`
-	Reason      *string         `json:"reason"` // of a request; null for other documents
+	Danger      bool            `json:"danger"`
+	Two         bool            `json:"twoApprovals,omitempty"` // two people must approve it
+	First       *approval       `json:"firstApproval"`          // of two; null without one
+	Reason      *string         `json:"reason"`                 // of a request; null for other documents
 	Source      *string         `json:"source"`
 	ToolLists   []toolList      `json:"toolLists"`
+}
+
+// approval is the first of two approvals.
+type approval struct {
+	By   string `json:"by"`
+	At   string `json:"at"`
+	Text string `json:"text"` // a hash of what was approved
 }
 
 // toolList is a tool list about which a review decides (contract W-4).
@@ -202,13 +212,17 @@ type check struct {
 func newReviewResponse(s *review.Shown) reviewResponse {
 	r := reviewResponse{
 		ID: string(s.ID), ServerName: s.Name.String(), Version: s.Version.String(), State: string(s.State),
-		Kind:     string(s.Kind),
+		Kind:   string(s.Kind),
+		Danger: s.IsDangerous(), Two: s.Two,
 		Document: s.Document, Replaces: s.Replaces, Diff: make([]difference, len(s.Diff)),
 		Checks: make([]check, len(s.Checks)), ToolLists: make([]toolList, len(s.Lists)),
 		SubmittedBy: s.Submitter.Key, SubmittedAt: jsonstring.FormatTime(s.SubmittedAt),
 		Policy:    jsonstring.TextOrNull(string(s.Submitter.Policy)),
 		DecidedBy: jsonstring.TextOrNull(s.DecidedBy), DecidedAt: jsonstring.TimeOrNull(s.DecidedAt), Comment: jsonstring.TextOrNull(s.Comment),
 		Rule: jsonstring.TextOrNull(string(s.Rule)), Reason: jsonstring.TextOrNull(s.Request.Reason), Source: jsonstring.TextOrNull(s.Request.Source),
+	}
+	if s.First.By != "" {
+		r.First = &approval{s.First.By, jsonstring.FormatTime(s.First.At), string(s.First.Text)}
 	}
 	for i, d := range s.Diff {
 		r.Diff[i] = difference(d)

@@ -102,9 +102,9 @@ func approveAll(r run, p cli.Process, o *cli.Output, comment string) error {
 	refused := 0
 	for i := 0; i < len(rows) && err == nil; i++ {
 		row := &rows[i]
-		if len(row.ToolLists) > 0 {
+		if alone := row.alone(); alone != "" {
 			refused++
-			_, _ = fmt.Fprintf(p.Stderr, "not approved: %s %s: it has tools: read them, and approve %s\n", row.ServerName, row.Version, row.ID)
+			_, _ = fmt.Fprintf(p.Stderr, "not approved: %s %s: %s, and approve %s\n", row.ServerName, row.Version, alone, row.ID)
 			*row = row.withEmails(r)
 			continue
 		}
@@ -176,10 +176,27 @@ type reviewRow struct {
 	DecidedAt   stamp  `json:"decidedAt,omitempty"`
 	Comment     string `json:"comment,omitempty"`
 	Rule        string `json:"rule,omitempty"`
-	Reason      string `json:"reason,omitempty"`
-	Source      string `json:"source,omitempty"`
+	Danger      bool   `json:"danger,omitempty"`
+	Two         bool   `json:"twoApprovals,omitempty"`
+	First       *struct {
+		By string `json:"by"`
+		At stamp  `json:"at"`
+	} `json:"firstApproval,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	Source string `json:"source,omitempty"`
 
 	ToolLists []reviewedTools `json:"toolLists,omitempty"`
+}
+
+// alone returns why a review is not approved together with others; empty if it is.
+func (row *reviewRow) alone() string {
+	switch {
+	case len(row.ToolLists) > 0:
+		return "it has tools: read them"
+	case row.Two:
+		return "it is dangerous, and two approve it: read it"
+	}
+	return ""
 }
 
 // reviewedTools is a tool list about which a review decides.
@@ -210,6 +227,9 @@ type toolHint struct {
 // withEmails returns a review with the e-mail addresses of people.
 func (row reviewRow) withEmails(r run) reviewRow {
 	row.SubmittedBy, row.DecidedBy = r.emailOf(row.SubmittedBy), r.emailOf(row.DecidedBy)
+	if row.First != nil {
+		row.First.By = r.emailOf(row.First.By)
+	}
 	return row
 }
 
@@ -251,6 +271,9 @@ func (v *shownReview) table() cli.Table {
 		{"decided by", v.DecidedBy}, {"decided", string(v.DecidedAt)}, {"comment", v.Comment}, {"rule", v.Rule},
 	} {
 		add(fact[0], fact[1])
+	}
+	if v.First != nil {
+		add("1 of 2 approvals", v.First.By+", "+string(v.First.At))
 	}
 	for i, check := range v.Checks {
 		add("package "+strconv.Itoa(i),

@@ -19,6 +19,7 @@ const (
 	detailTrustLevel   = "trustLevel"
 	detailSession      = "sessionId"
 	DetailFactors      = "factors" // the points of each factor
+	DetailFactor       = "factor"  // with which the sign-in was made
 	detailSilent       = "unanswered"
 	detailCountry      = "country"
 	detailNetwork      = "network"
@@ -115,6 +116,7 @@ type Evaluation struct {
 	Session      auth.SessionID
 	Score        int             // 0 to 100
 	TrustLevel   auth.TrustLevel // that the session got
+	Factor       auth.Factor     // the second factor, or what is one too; empty without one
 	Reasons      []Reason        // those with the most points first
 	Country      string          // ISO 3166-1; empty if it is not known
 	Organisation string          // that has the network; empty if it is not known
@@ -145,7 +147,7 @@ func ReadEvaluation(e *audit.Event) Evaluation {
 	}
 	return Evaluation{
 		Session: auth.SessionID(e.Details.Text(detailSession)), Score: e.Details.Int(risk.DetailScore), TrustLevel: level,
-		Reasons: readReasons(e.Details), Country: e.Details.Text(detailCountry),
+		Factor: auth.Factor(e.Details.Text(DetailFactor)), Reasons: readReasons(e.Details), Country: e.Details.Text(detailCountry),
 		Organisation: e.Details.Inner(detailNetwork).Text(detailOrganisation),
 		History:      readHistory(e.Details.Inner(risk.DetailHistory)),
 	}

@@ -2,6 +2,8 @@ package company
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -38,6 +40,29 @@ type Claims struct {
 	authTime        time.Time
 	silent          bool // there is no claim email_verified
 	all             jsonvalue.Object
+	more            jsonvalue.Object // of the userinfo endpoint
+}
+
+// maxNames is how many names of claims are kept, and how long each may be.
+const maxNames = 60
+
+// Names returns the names of the claims, with spaces between them.
+func (c *Claims) Names() string {
+	all := maps.Clone(c.all)
+	maps.Copy(all, c.more)
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool {
+		return !fields.IsText(name, maxNames)
+	})
+	return strings.Join(names[:min(len(names), maxNames)], " ")
+}
+
+// AbsentGroups returns the problem of claims without groups, at a provider that gives grants by groups.
+func (p *Provider) AbsentGroups() string {
+	depend := fmt.Sprintf("%d grants depend", len(p.GroupGrants))
+	if len(p.GroupGrants) == 1 {
+		depend = "1 grant depends"
+	}
+	return "the last sign-in had no claim " + p.GroupsClaim + ", on which " + depend
 }
 
 // Reject returns the error for a token that is refused, with the reason for the audit log. What it
@@ -124,6 +149,7 @@ func (c *Claims) Complete(p *Provider, document []byte) error {
 	case more.Subject != c.Subject:
 		return Reject("userinfo_subject", "the provider speaks about another person")
 	}
+	c.more = more.all
 	if c.Email == "" {
 		c.Email = more.Email
 	}
@@ -279,7 +305,6 @@ const (
 	GroupsNumber  GroupsProblem = "number"     // a number
 	GroupsTooMany GroupsProblem = "too_many"   // more than maxClaimed
 	GroupsNoTexts GroupsProblem = "not_a_list" // anything else that is no list of strings
-	GroupsAbsent  GroupsProblem = "no_claim"   // there is no claim, at a provider that gives grants by groups
 )
 
 // Sentence returns the problem in words for the person.

@@ -57,6 +57,7 @@ type Condition struct {
 	SucceededAt time.Time
 	Problem     string
 	ProblemAt   time.Time
+	Claims      string // the names of the claims of the last sign-in that was stored, with spaces between them
 }
 
 // The problems of a provider that does not work now.

@@ -49,7 +49,7 @@ func (s *Service) recordRefusal(
 	if refused, ok := why.(refusedError); ok { //nolint:errorlint // a transaction returns it as it is
 		err := s.ports.SignIn.RecordRefusal(ctx, from, refused.user, proof, string(refused.verdict))
 		if err == nil && refused.verdict == company.NoGroup {
-			s.noteSuccess(ctx, p, c.Groups.Problem) // the provider works; what it said of groups may not
+			s.noteSuccess(ctx, p, c.Groups.Problem, &c) // the provider works; what it said of groups may not
 			err = s.withdraw(ctx, p.Name, c)
 		}
 		if err != nil {
@@ -114,16 +114,24 @@ func describeGrants(all []authority.GrantText) audit.List {
 // noteEvery is how often a success is stored.
 const noteEvery = time.Minute
 
-// noteSuccess stores that a sign-in or a check at a provider succeeded, with what is wrong with its groups.
-// Errors are ignored: the next sign-in stores it.
-func (s *Service) noteSuccess(ctx context.Context, p *company.Provider, groups company.GroupsProblem) {
-	now, c := s.ports.Clock.Now(), p.Condition
-	if now.Sub(c.SucceededAt) < noteEvery && groups == "" && !c.IsAway() {
+// noteSuccess stores that a sign-in or a check at a provider succeeded, with what is wrong with its groups, and
+// the claims of a sign-in; otherwise they are nil. Errors are ignored: the next sign-in stores it.
+func (s *Service) noteSuccess(ctx context.Context, p *company.Provider, groups company.GroupsProblem, claims *company.Claims) {
+	now, c, problem := s.ports.Clock.Now(), p.Condition, ""
+	if claims != nil && claims.LacksGroups(p) {
+		problem = p.AbsentGroups()
+	} else if groups != "" {
+		problem = "groups: " + string(groups)
+	}
+	if now.Sub(c.SucceededAt) < noteEvery && problem == "" && !c.IsAway() && (claims == nil || c.Claims != "") {
 		return
 	}
 	c.SucceededAt = now
-	if groups != "" {
-		c.Problem, c.ProblemAt = "groups: "+string(groups), now
+	if problem != "" {
+		c.Problem, c.ProblemAt = problem, now
+	}
+	if claims != nil {
+		c.Claims = claims.Names()
 	}
 	_ = s.ports.Providers.Note(ctx, p.Name, c) // see above
 }

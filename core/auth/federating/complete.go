@@ -86,11 +86,7 @@ func (s *Service) Complete(ctx context.Context, in Callback) (done Completed, er
 		return done, s.recordRefusal(ctx, in.From, client.Provider, claims, err)
 	}
 	done.Problem = claims.Groups.Problem
-	noted := done.Problem
-	if claims.LacksGroups(client.Provider) {
-		noted = company.GroupsAbsent
-	}
-	s.noteSuccess(ctx, client.Provider, noted)
+	s.noteSuccess(ctx, client.Provider, done.Problem, &claims)
 	if p.verdict == company.Link {
 		s.ports.Notices.Notify(notices.Event{
 			Kind: notices.CompanyLinked, UserID: p.account.ID, At: s.ports.Clock.Now(), Address: in.From.Address,

@@ -146,7 +146,7 @@ func (s *Service) Link(ctx context.Context, caller auth.SessionID, from netip.Ad
 		return err
 	})
 	if err == nil && !done {
-		s.noteSuccess(ctx, p, "")
+		s.noteSuccess(ctx, p, "", nil)
 		s.notify(notices.CompanyLinked, &session, from)
 	}
 	return rest, err

@@ -172,7 +172,7 @@ func (s *Providers) checkEnforceable(ctx context.Context) error {
 		}
 	}
 	return fault.New(fault.Conflict, "enforce: no person who can operate has a passkey or has signed in at a provider within "+
-		"30 days; link one and sign in there first, or force it by the API or the command")
+		"30 days, so that nobody could come in; link one and sign in there first, or force it")
 }
 
 // save stores a provider in place of another one, which may be nil, with its event. It returns the sessions
@@ -221,7 +221,7 @@ func (s *Providers) save(
 	}
 	err = s.ports.Providers.Save(ctx, *p)
 	if err == nil && p.Condition.Problem != "" { // it was one of the provider as it was before
-		p.Condition = company.Condition{SucceededAt: p.Condition.SucceededAt}
+		p.Condition = company.Condition{SucceededAt: p.Condition.SucceededAt, Claims: p.Condition.Claims}
 		err = s.ports.Providers.Note(ctx, p.Name, p.Condition)
 	}
 	if err != nil {
@@ -303,9 +303,18 @@ func (s *Providers) Test(ctx context.Context, name string) ([]identity.Step, err
 		steps = append(steps, identity.Step{Name: "client", Message: "when last used, " + company.ProblemClient})
 	}
 	if away && !slices.ContainsFunc(steps, func(one identity.Step) bool { return !one.OK }) {
-		err = s.ports.Providers.Note(ctx, p.Name, company.Condition{SucceededAt: p.Condition.SucceededAt})
+		err = s.ports.Providers.Note(ctx, p.Name, company.Condition{SucceededAt: p.Condition.SucceededAt, Claims: p.Condition.Claims})
 	}
 	return steps, err
+}
+
+// TestDraft tests a provider that is not stored, as Test does. It returns the error of Parse.
+func (s *Providers) TestDraft(ctx context.Context, fields audit.Details) ([]identity.Step, error) {
+	p, err := s.Parse(fields)
+	if err != nil {
+		return nil, err
+	}
+	return s.ports.Remote.Test(ctx, &p), nil
 }
 
 // Objects returns the providers as objects of any kind. Force of a change is that of a Draft.

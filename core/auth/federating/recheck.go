@@ -118,7 +118,7 @@ func (s *Service) recheck(ctx context.Context, l company.Login) error {
 			return err
 		}
 	}
-	s.noteSuccess(ctx, client.Provider, claims.Groups.Problem)
+	s.noteSuccess(ctx, client.Provider, claims.Groups.Problem, nil)
 	return s.confirm(ctx, client.Provider, claimed)
 }
 

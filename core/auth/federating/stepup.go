@@ -62,7 +62,7 @@ func (s *Service) stepUp(
 	if raised.Passed, err = s.ports.StepUp.Verify(ctx, stepup.Answer{ID: id, Check: check}); err != nil {
 		return nil, err
 	}
-	s.noteSuccess(ctx, p, c.Groups.Problem)
+	s.noteSuccess(ctx, p, c.Groups.Problem, c)
 	return raised, nil
 }
 

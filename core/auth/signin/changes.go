@@ -54,8 +54,10 @@ func newSessionChanges(
 	if attempt.most != 0 {
 		details["method"] = audit.Text("browser")
 	}
+	evaluation := assessment.NewEvaluation(session, verdict)
+	evaluation.Details.Set(assessment.DetailFactor, string(factor))
 	changes := []audit.Change{
-		assessment.NewEvaluation(session, verdict),
+		evaluation,
 		{Category: audit.LoginAttempt, Subject: audit.Subject(session.UserID), Details: details},
 	}
 	if newDevice {

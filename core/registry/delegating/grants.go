@@ -90,6 +90,29 @@ func (o *GrantOperator) Find(ctx context.Context, id registry.GrantID) (registry
 	return found[0], nil
 }
 
+// maxConfirmed is how many grants Confirm takes.
+const maxConfirmed = 100
+
+// Confirm records that grants are still needed, all or none. It returns fault.Invalid for no grant or too many,
+// and fault.NotFound if one does not exist.
+func (o *GrantOperator) Confirm(ctx context.Context, ids []registry.GrantID) error {
+	if len(ids) == 0 || len(ids) > maxConfirmed {
+		return fault.Newf(fault.Invalid, "select 1 to %d grants", maxConfirmed)
+	}
+	return o.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
+		for _, id := range ids {
+			g, err := o.Find(ctx, id)
+			if err == nil {
+				err = o.ports.Recorder.RecordChanges(ctx, newGrantChange("grant_confirm", g.Grant))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // RemoveByID removes the grant with an ID, as Remove does. It also returns the error of check.
 func (o *GrantOperator) RemoveByID(
 	ctx context.Context, id registry.GrantID, check registry.Check[registry.GrantRecord],

@@ -87,6 +87,8 @@ type Review struct {
 	DecidedAt   time.Time
 	Comment     string
 	Rule        RuleID // that approved it; otherwise empty
+	// First is the first of two approvals of a review that is pending, or was approved by two; otherwise the zero value.
+	First Approval
 
 	Request Request // the zero value if the submitter made the document
 
@@ -120,7 +122,9 @@ func (r Review) transition(e event, now time.Time) (Review, error) {
 	if !ok {
 		return Review{}, fault.Newf(fault.Conflict, "the review is not pending any more: it is %s", r.State)
 	}
-	r.State, r.DecidedAt = next, now.UTC().Truncate(time.Microsecond)
+	if r.State, r.DecidedAt = next, now.UTC().Truncate(time.Microsecond); e != approve {
+		r.First = Approval{}
+	}
 	return r, nil
 }
 
@@ -134,13 +138,14 @@ type Decision struct {
 	Changes bool   // it is refused until something changes
 	Many    bool   // it is one of many: it approves no tools
 	Unread  bool   // it approves only what is harmless
+	Two     Text   // what two people must approve; empty if one is enough
 	By      string // user id or Operator
 	Comment string // ParseComment
 	At      time.Time
 }
 
-// Decide returns the review after a decision. It returns fault.Conflict if the review is not
-// pending, and fault.Forbidden if the decider has submitted the document, also through a policy.
+// Decide returns the review after a decision; still pending after the first of two approvals. It returns
+// fault.Conflict if the review is not pending, or for two approvals of one person, and fault.Forbidden if the decider has submitted the document, also through a policy.
 func (r Review) Decide(d Decision) (Review, error) {
 	e := reject
 	switch {
@@ -156,6 +161,17 @@ func (r Review) Decide(d Decision) (Review, error) {
 	if r.IsOwn(registry.Holder(d.By)) {
 		return Review{}, fault.New(fault.Forbidden,
 			"you cannot decide about what you submitted yourself, or through a policy that you created")
+	}
+	if d.Approve && (d.Two == "" || r.First.By == "" || r.First.Text != d.Two) {
+		decided.First = Approval{}
+	}
+	switch {
+	case !d.Approve || d.Two == "":
+	case decided.First.By == d.By:
+		return Review{}, fault.New(fault.Conflict, "you have approved it already: it is dangerous, so another reviewer approves it too")
+	case decided.First.By == "":
+		r.First = Approval{d.By, decided.DecidedAt, d.Two}
+		return r, nil
 	}
 	decided.DecidedBy, decided.Comment = d.By, d.Comment
 	return decided, nil
@@ -208,6 +224,8 @@ type Shown struct {
 	// follows; otherwise nil.
 	Replaces []byte
 	Diff     []Difference // between Replaces and the document
+	Signs    []Sign       // what changes in words, the dangerous ones first
+	Two      bool         // two people must approve it
 	// Lists are the tool lists that it decides about: that of a review of one, or those that wait with a
 	// document. One that was decided has those of a review of one only.
 	Lists []tools.Proposal
@@ -217,7 +235,11 @@ type Shown struct {
 // fault.Invalid if one of the documents is not JSON.
 func (r Review) Show(replaces []byte) (Shown, error) {
 	diff, err := Diff(replaces, r.Document)
-	return Shown{Review: r, Replaces: replaces, Diff: diff}, err
+	if err != nil || r.Kind == Tools {
+		return Shown{Review: r, Replaces: replaces, Diff: diff}, err
+	}
+	points, err := Summarize(replaces, r.Document)
+	return Shown{Review: r, Replaces: replaces, Diff: diff, Signs: signsOf(points)}, err
 }
 
 // The bounds of requests.

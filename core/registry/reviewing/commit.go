@@ -41,6 +41,9 @@ func (s *Service) commit(
 			return change.Decision{}, err
 		}
 		d.At = s.ports.Clock.Now()
+		if err := s.requireTwo(ctx, act.Caller, &r, &d); err != nil {
+			return change.Decision{}, err
+		}
 		if decided, err = r.Decide(d); err != nil {
 			return change.Decision{}, err
 		}
@@ -50,6 +53,9 @@ func (s *Service) commit(
 		var served *registry.Release
 		r.Replaced = decided.Replaced
 		store, err := s.decision(ctx, l, r, d, &served)
+		if decided.State == review.Pending {
+			return s.firstApproval(act, decided), err
+		}
 		return change.Decision{Act: act, Store: func(ctx context.Context) error {
 			if err := store(ctx); err != nil {
 				return err
@@ -61,6 +67,37 @@ func (s *Service) commit(
 		return review.Shown{}, err
 	}
 	return s.show(ctx, decided)
+}
+
+// requireTwo adds to an approval what two people must approve, if the review is dangerous, and forgets a first approval
+// of somebody who may not review the server any more. It returns fault.Forbidden for a service account, which is no
+// second person, and fault.Conflict for one of many.
+func (s *Service) requireTwo(ctx context.Context, who authority.Caller, r *review.Review, d *review.Decision) error {
+	if !d.Approve || !s.config.TwoApprovals || r.State != review.Pending {
+		return nil
+	}
+	shown, err := s.show(ctx, *r)
+	if err != nil || !shown.Two {
+		return err
+	}
+	if _, service := registry.Holder(d.By).Service(); service {
+		return fault.New(fault.Forbidden, "it is dangerous: two people approve it, and a service account is none")
+	}
+	if d.Many && !r.IsOwn(registry.Holder(d.By)) {
+		return fault.New(fault.Conflict, "it is dangerous, and not approved together with others: open the review and read it")
+	}
+	d.Two = shown.Text()
+	r.First = shown.First
+	return nil
+}
+
+// firstApproval returns how the first of two approvals is stored. It announces nothing: nothing is decided yet.
+func (s *Service) firstApproval(act authority.Act, r review.Review) change.Decision {
+	act.Action, act.ToolState = actApproveFirst, ""
+	return change.Decision{
+		Act: act, Store: func(ctx context.Context) error { return s.ports.Reviews.Decide(ctx, r) },
+		Announce: func(context.Context) error { return nil },
+	}
 }
 
 // decision returns how a decision is stored. After that, served is the release of an approved document.
@@ -186,7 +223,27 @@ func (s *Service) show(ctx context.Context, r review.Review) (review.Shown, erro
 	if err == nil {
 		err = s.addLists(ctx, &shown)
 	}
+	if err != nil || shown.State != review.Pending || shown.First.By == "" || shown.First.By == review.Operator {
+		return shown, err
+	}
+	may, err := s.mayReview(ctx, registry.Holder(shown.First.By), shown.Name)
+	if !may {
+		shown.First = review.Approval{}
+	}
 	return shown, err
+}
+
+// mayReview reports whether the account of a person is active, and may review a server.
+func (s *Service) mayReview(ctx context.Context, person registry.Holder, name registry.Name) (bool, error) {
+	active, err := s.ports.Makers.IsActive(ctx, string(person))
+	if err != nil || !active {
+		return false, err
+	}
+	err = s.requireGrant(ctx, person, name)
+	if fault.Is(err, fault.Forbidden) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // Supersede ends a pending review in the transaction that the context carries. It returns

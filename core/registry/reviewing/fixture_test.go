@@ -111,7 +111,7 @@ func newFixtureWith(t testing.TB, c reviewing.Config) *fixture {
 	fx.service = reviewing.New(c, reviewing.Ports{
 		Ports:   change.Ports{Transactions: db, Writer: fx.servers, Quarantine: fx.held, Acts: fx.people},
 		Reviews: fx.store, Backlog: fx.store, Rules: fakedb.NewReviewRules(db), Reader: fx.servers,
-		ToolLists: fakedb.NewToolLists(db), Mirrors: fakedb.NewMirrors(db), Mirrored: fakedb.NewMirroredVersions(db), Ender: ender, Grants: fx.grants,
+		ToolLists: fakedb.NewToolLists(db), Mirrors: fakedb.NewMirrors(db), Mirrored: fakedb.NewMirroredVersions(db), Ender: ender, Grants: fx.grants, Makers: fx.people,
 		Notifier: fx.people,
 		Recorder: fx.people, Cursors: page.NewSealer(make([]byte, 32)), Clock: fx.clock, Entropy: entropy,
 		Events: fx.events,
@@ -235,6 +235,7 @@ type people struct {
 	waiting   []authority.WaitingNotice
 	decisions []authority.DecisionNotice
 	hidden    []authority.QuarantineNotice
+	inactive  string // whose account is disabled
 }
 
 func (p *people) NotifyPublishers(n authority.QuarantineNotice) { p.hidden = append(p.hidden, n) }
@@ -251,7 +252,7 @@ func (p *people) RecordChanges(_ context.Context, changes ...audit.Change) error
 	return nil
 }
 
-func (p *people) IsActive(context.Context, string) (bool, error) { return true, nil }
+func (p *people) IsActive(_ context.Context, who string) (bool, error) { return who != p.inactive, nil }
 
 func (p *people) NotifyReviewer(n authority.WaitingNotice) { p.waiting = append(p.waiting, n) }
 

@@ -26,6 +26,7 @@ const (
 	actApprove audit.Action = "approve"
 	actReject  audit.Action = "reject"
 
+	actApproveFirst   audit.Action = "approve_first"
 	actRequestChanges audit.Action = "request_changes"
 )
 
@@ -41,6 +42,7 @@ type Ports struct {
 	Mirrors   registrystore.Mirrors
 	Mirrored  registrystore.MirroredVersions
 	Grants    registrystore.Grants
+	Makers    authority.Makers
 	Ender     MirrorEnder
 	Recorder  authority.Recorder
 	Notifier  authority.ReviewNotifier
@@ -148,7 +150,8 @@ func (s *Service) Get(ctx context.Context, who authority.Caller, id registry.Rev
 	return s.show(ctx, found)
 }
 
-// Approve approves a pending review, so that its document is served, and notifies its submitter.
+// Approve approves a pending review, so that its document is served, and notifies its submitter. The first of two
+// approvals leaves it pending.
 //
 // Errors, in the order of the checks: fault.NotFound, fault.Forbidden without the grant review or
 // below FULL_TRUST, fault.Invalid for a comment that is too long, fault.Conflict when the review is
@@ -207,7 +210,7 @@ func (s *Service) decide(
 	if err != nil {
 		return review.Shown{}, permit.Refuse(ctx, s.ports.Acts, act, err)
 	}
-	if !who.IsOperator() {
+	if !who.IsOperator() && decided.State != review.Pending {
 		s.ports.Notifier.NotifySubmitter(newDecisionNotice(decided.Review))
 	}
 	return decided, nil

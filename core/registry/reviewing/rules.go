@@ -124,12 +124,15 @@ type Approver struct {
 }
 
 // Approve returns a pending review as it is, or approved by the first rule that covers it. A rule approves no
-// tools: it approves no version that needs a tool list. doc is the document of the review. It returns the errors of the database.
+// tools: it approves no version that needs a tool list, and nothing that two people must approve. doc is the document of the review. It returns the errors of the database.
 func (a Approver) Approve(
 	ctx context.Context, r review.Review, doc registry.Document, now time.Time,
 ) (review.Review, error) {
 	if needed := tools.CheckRequired(a.Config.ToolsRequired, doc.Bytes(), nil); needed != nil {
 		return r, nil //nolint:nilerr // it waits
+	}
+	if dangerous, err := a.needsPeople(ctx, r); err != nil || dangerous {
+		return r, err
 	}
 	rules, err := a.Rules.All(ctx)
 	if err != nil {
@@ -145,6 +148,19 @@ func (a Approver) Approve(
 		r.Replaced, err = Compared(ctx, a.Reader, r)
 	}
 	return r, err
+}
+
+// needsPeople reports whether two people must approve a review, which no rule can.
+func (a Approver) needsPeople(ctx context.Context, r review.Review) (bool, error) {
+	if !a.Config.TwoApprovals {
+		return false, nil
+	}
+	replaces, err := Compared(ctx, a.Reader, r)
+	if err != nil {
+		return false, err
+	}
+	shown, err := r.Show(replaces)
+	return shown.IsDangerous(), err
 }
 
 // hasSameOrigins reports whether the origins of a document equal those of one version of its server

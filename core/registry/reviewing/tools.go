@@ -19,9 +19,10 @@ const (
 	actRejectTools  audit.Action = "tools_reject"
 )
 
-// Config are the settings of reviews. The zero value requires no tool lists.
+// Config are the settings of reviews. The zero value requires no tool lists, and one approval.
 type Config struct {
 	ToolsRequired tools.Required // of which parts a version needs a list before it is approved
+	TwoApprovals  bool           // two people must approve what is dangerous
 }
 
 // listOf returns the stored list of which a review is.
@@ -145,7 +146,7 @@ func (s *Service) approveLists(ctx context.Context, waiting []tools.Stored) erro
 	return nil
 }
 
-// addLists adds the tool lists about which a review decides.
+// addLists adds the tool lists about which a review decides, and whether two people must approve it all.
 func (s *Service) addLists(ctx context.Context, shown *review.Shown) error {
 	var lists []tools.Shown
 	if shown.Kind == review.Tools {
@@ -174,7 +175,11 @@ func (s *Service) addLists(ctx context.Context, shown *review.Shown) error {
 		if err != nil {
 			return err
 		}
-		shown.Lists = append(shown.Lists, tools.Propose(l, before, other))
+		shown.Add(tools.Propose(l, before, other))
+	}
+	shown.Two = s.config.TwoApprovals && shown.State == review.Pending && shown.IsDangerous()
+	if shown.State == review.Pending && (!shown.Two || shown.First.Text != shown.Text()) {
+		shown.First = review.Approval{} // it was of something else
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func providerSample(n int) company.Provider {
 		ACR:         []string{"urn:mfa"}, AMR: []string{"hwk"}, Recheck: time.Minute, MaxSession: time.Hour,
 		Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, ManagedBy: "team-a", CreatedAt: made,
 		Condition: company.Condition{
-			SucceededAt: made.Add(time.Second), Problem: "it was away", ProblemAt: made.Add(2 * time.Second),
+			SucceededAt: made.Add(time.Second), Problem: "it was away", Claims: "groups sub", ProblemAt: made.Add(2 * time.Second),
 		},
 	}
 }

@@ -39,6 +39,8 @@ func RunReviews(t *testing.T, open func(t *testing.T) ReviewStores) {
 		"parallel submissions never exceed the limit of a submitter":     limitsPendingInParallel,
 		"a decision is stored with its person, time and comment":         storesDecision,
 		"a decided review cannot be decided again":                       refusesSecondDecision,
+		"a second approval is of another person, and the same text":      storesTwoApprovals,
+		"one person gives one of two approvals at once":                  approvesFirstOnce,
 		"one of several parallel decisions is stored":                    decidesOnce,
 		"reviews are listed by state, pattern and submitter":             listsReviews,
 		"rejections and requests of changes are listed together":         listsRefused,
@@ -274,6 +276,64 @@ func refusesSecondDecision(t *testing.T, s ReviewStores) {
 		t.Errorf("a second decision: %v, want fault.Conflict", err)
 	}
 	s.want(t, registrystore.ReviewQuery{}, rejected)
+}
+
+// first returns a pending review with the first of two approvals.
+func first(r review.Review, by string) review.Review {
+	r.First = review.Approval{By: by, At: hour(40), Text: "text"}
+	return r
+}
+
+func storesTwoApprovals(t *testing.T, s ReviewStores) {
+	t.Helper()
+	r := newReview(t, 1, "com.example/a", "ada")
+	s.add(t, r)
+	second := first(approved(r), "cem")
+	refused := func(label string, r review.Review) {
+		t.Helper()
+		if err := s.Reviews.Decide(t.Context(), r); err == nil {
+			t.Errorf("%s: it was stored", label)
+		}
+	}
+	refused("a second approval without a first one", second)
+	if err := s.Reviews.Decide(t.Context(), first(r, "cem")); err != nil {
+		t.Fatal(err)
+	}
+	s.want(t, registrystore.ReviewQuery{}, first(r, "cem"))
+	refused("the same first approval", first(r, "cem"))
+	refused("an approval of who is not the first", first(approved(r), "eve"))
+	other := second
+	other.First.Text = "other"
+	refused("a second approval of another text", other)
+	own := second
+	own.DecidedBy = "cem"
+	refused("both of one person", own)
+	rejected := second
+	rejected.State = review.Rejected
+	refused("a rejection that keeps it", rejected)
+	s.want(t, registrystore.ReviewQuery{}, first(r, "cem"))
+	if err := s.Reviews.Decide(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	s.want(t, registrystore.ReviewQuery{}, second)
+}
+
+func approvesFirstOnce(t *testing.T, s ReviewStores) {
+	t.Helper()
+	r := newReview(t, 1, "com.example/a", "ada")
+	s.add(t, r)
+	var stored atomic.Int64
+	inParallel(func(int) {
+		switch err := s.Reviews.Decide(t.Context(), first(r, "cem")); {
+		case err == nil:
+			stored.Add(1)
+		case !fault.Is(err, fault.Conflict):
+			t.Errorf("Decide: %v, want fault.Conflict", err)
+		}
+	})
+	if stored.Load() != 1 {
+		t.Errorf("%d first approvals were stored, want one", stored.Load())
+	}
 }
 
 func decidesOnce(t *testing.T, s ReviewStores) {

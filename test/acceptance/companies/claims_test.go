@@ -74,7 +74,7 @@ func TestGroupsThatCannotBeRead(t *testing.T) {
 			"groupGrants", []object{{"group": "devs", "action": "edit", "resource": "*"}}))
 		s.provider.SignIn("u1", "ada@acme.example")
 		s.newBrowser(t).signIn().want(200)
-		if last := s.want(t, 200, "GET", providers+"/acme", nil)["lastProblem"]; last != "groups: no_claim" {
+		if last := s.want(t, 200, "GET", providers+"/acme", nil)["lastProblem"]; last != "the last sign-in had no claim groups, on which 1 grant depends" {
 			t.Errorf("without a claim the last problem is %v", last)
 		}
 	})

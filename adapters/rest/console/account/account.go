@@ -292,7 +292,7 @@ func explainLevel(s auth.Session, all map[auth.SessionID]assessment.Evaluation, 
 	case e.TrustLevel != auth.FullTrust:
 		return []string{"A code was entered."}
 	case len(e.Reasons) > 0:
-		return []string{"Little was unusual about the sign-in, or it had a second factor."}
+		return []string{site.DescribeLevel(e)}
 	}
 	return []string{"Nothing was unusual about the sign-in."}
 }

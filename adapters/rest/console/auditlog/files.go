@@ -1,11 +1,8 @@
 package auditlog
 
 import (
-	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -46,11 +43,11 @@ func (l Log) sendFile(v *site.Visit, q auditing.Query, format string) error {
 		v.Attachment("audit.json")
 		return v.SendJSON(text)
 	}
-	text, err := writeCSV(lines)
-	v.Attachment("audit.csv")
-	v.Set(fiber.HeaderContentType, "text/csv; charset=utf-8")
-	v.Response().SetBodyRaw(text)
-	return err
+	rows, err := csvRows(lines)
+	if err != nil {
+		return err
+	}
+	return v.SendCSV("audit.csv", rows)
 }
 
 // readLines returns the newest events of a query.
@@ -77,9 +74,7 @@ func (l Log) readLines(v *site.Visit, q auditing.Query) ([]eventLine, error) {
 	return lines, nil
 }
 
-func writeCSV(lines []eventLine) ([]byte, error) {
-	var b bytes.Buffer
-	w := csv.NewWriter(&b)
+func csvRows(lines []eventLine) ([][]string, error) {
 	rows := [][]string{{"time", "who", "what", "from", "type", "outcome", "id", "details"}}
 	for _, e := range lines {
 		details, err := json.Marshal(e.Details)
@@ -87,20 +82,7 @@ func writeCSV(lines []eventLine) ([]byte, error) {
 			return nil, fmt.Errorf("write an event as JSON: %w", err)
 		}
 		outcome := map[bool]string{true: "done", false: "refused"}[e.Success]
-		rows = append(rows, []string{
-			e.Time, inert(e.Who), inert(e.What), inert(e.From), string(e.Type), outcome, string(e.ID), string(details),
-		})
+		rows = append(rows, []string{e.Time, e.Who, e.What, e.From, string(e.Type), outcome, string(e.ID), string(details)})
 	}
-	if err := w.WriteAll(rows); err != nil {
-		return nil, fmt.Errorf("write events as CSV: %w", err)
-	}
-	return b.Bytes(), nil
-}
-
-// inert returns a text that a spreadsheet does not take for a formula.
-func inert(text string) string {
-	if strings.ContainsAny(text[:min(len(text), 1)], "=+-@\t\r") {
-		return "'" + text
-	}
-	return text
+	return rows, nil
 }

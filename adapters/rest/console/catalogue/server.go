@@ -47,6 +47,7 @@ type serverView struct {
 	History     []happened   // of the server
 	Callers     *callersView // nil if the person may not know it
 	Tools       *toolsView   // nil without a list
+	Comparison  *comparison  // nil unless two versions are compared
 	Short, Hue  string       // of the tile
 	Needs       []input      // what the user gives
 	Runs        []string     // how it runs: its transports and packages
@@ -151,7 +152,7 @@ func (p *Pages) fill(v *site.Visit, view *serverView, r registry.Record) error {
 	if err := p.addTools(v, view, r); err != nil {
 		return err
 	}
-	for _, add := range [...]func(*site.Visit, *serverView) error{p.addVersions, p.addViews, p.addHistory, p.addOffers, p.addCallers} {
+	for _, add := range [...]func(*site.Visit, *serverView) error{p.addVersions, p.addComparison, p.addViews, p.addHistory, p.addOffers, p.addCallers} {
 		if err := add(v, view); err != nil {
 			return err
 		}

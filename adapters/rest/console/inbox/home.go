@@ -83,8 +83,8 @@ func (p *Pages) addSubmitted(v *site.Visit, who authority.Caller, view *homeView
 	return err
 }
 
-// addServers adds the servers that the person may use, and which of them changed last. Where nobody asks this
-// service about calls, these are all that the person may read.
+// addServers adds the servers that the person may use, and which of them changed last: without such servers, and where
+// nobody asks this service about calls, of all that the person may read.
 func (p *Pages) addServers(v *site.Visit, who authority.Caller, view *homeView) error {
 	found, err := p.ports.Finder.Find(v.UserContext(), browsing.Wanted{Sort: string(registrystore.ByUpdated)}, who)
 	if err != nil {
@@ -102,7 +102,7 @@ func (p *Pages) addServers(v *site.Visit, who authority.Caller, view *homeView) 
 		view.Usages, view.More = first(page), len(page.Usages) > homeRows || page.Next != ""
 	}
 	for _, f := range found.Servers {
-		if (may[f.Name.String()] || !view.Asked) && len(view.Changed) < homeRows {
+		if (may[f.Name.String()] || len(may) == 0) && len(view.Changed) < homeRows {
 			view.Changed = append(view.Changed, catalogue.NewFoundCard(f))
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/recent"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
 )
 
 //go:embed templates
@@ -66,9 +67,9 @@ func (p *Pages) Mount(r fiber.Router) {
 // Item is one thing that waits for a person.
 type Item struct {
 	Path, Title, Kind string
-	Version, By       string            // of a review, and who has submitted it; empty for another thing
-	Points            []reviewing.Point // what about it
-	More              int               // points that are left out
+	Version, By       string        // of a review, and who has submitted it; empty for another thing
+	Points            []review.Sign // what about it
+	More              int           // points that are left out
 	Danger            bool
 	At                time.Time // since when it waits, or when it ends
 	Ends              bool      // At is when it ends

@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
 )
 
 // soon is how long before its end something is in the Inbox.
@@ -57,7 +58,7 @@ func (p *Pages) refused(ctx context.Context, v *site.Visit) (items []Item, err e
 	}
 	all, err := p.ports.Publishing.Policies.Refused(ctx, who)
 	for _, r := range all {
-		points := []reviewing.Point{{Words: "Nobody has allowed it to publish", Name: r.Draft.Pattern}}
+		points := []review.Sign{{Words: "Nobody has allowed it to publish", Name: r.Draft.Pattern}}
 		items = append(items, Item{
 			Path: publishing.AllowAddress(r), Title: cmp.Or(r.Draft.Domain, r.Draft.Subject, r.Draft.Issuer), Kind: "Refused proof", Points: points, At: r.Time,
 		})
@@ -117,7 +118,7 @@ func (p *Pages) mirrors(ctx context.Context) (items []Item, err error) {
 		if m.State.Health() == mirror.Failing {
 			items = append(items, Item{
 				Path: operating.Path + "/mirrors/" + string(m.Name), Title: string(m.Name), Kind: "Mirror that fails",
-				Points: []reviewing.Point{{Words: m.State.Reason}}, At: m.State.FailingSince,
+				Points: []review.Sign{{Words: m.State.Reason}}, At: m.State.FailingSince,
 			})
 		}
 	}
@@ -130,7 +131,7 @@ func (p *Pages) webhooks(ctx context.Context) (items []Item, err error) {
 		if w.Dead > 0 {
 			items = append(items, Item{
 				Path: operating.Path + "/webhooks/" + string(w.ID), Title: w.URL.Host(), Kind: "Webhook that fails",
-				Points: []reviewing.Point{{Words: strconv.Itoa(w.Dead) + " events were not delivered"}}, At: w.LastFailure,
+				Points: []review.Sign{{Words: strconv.Itoa(w.Dead) + " events were not delivered"}}, At: w.LastFailure,
 			})
 		}
 	}
@@ -144,7 +145,7 @@ func (p *Pages) providers(ctx context.Context) (items []Item, err error) {
 		if health := one.Condition.Health(); health == company.Away || health == company.Troubled {
 			items = append(items, Item{
 				Path: operating.Path + "/providers/" + string(one.Name), Title: one.DisplayName, Kind: "Company sign-in",
-				Points: []reviewing.Point{{Words: one.Condition.Problem, Danger: health == company.Away}},
+				Points: []review.Sign{{Words: one.Condition.Problem, Danger: health == company.Away}},
 				Danger: health == company.Away, At: one.Condition.ProblemAt,
 			})
 		}
@@ -183,6 +184,6 @@ func (p *Pages) denied(ctx context.Context) ([]Item, error) {
 	words := fmt.Sprintf("The log has %d entries of the last day, and %d of the day before", today, before)
 	return []Item{{
 		Path: operating.Path + "/log?type=" + string(audit.AccessDecision), Title: "Denied calls", Kind: "They rose",
-		Points: []reviewing.Point{{Words: words, Danger: true}}, Danger: true, At: now,
+		Points: []review.Sign{{Words: words, Danger: true}}, Danger: true, At: now,
 	}}, nil
 }

@@ -1,8 +1,6 @@
 package reviewing
 
 import (
-	"slices"
-
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/catalogue"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -34,7 +32,9 @@ type reviewView struct {
 	Open        bool // it waits for a decision
 	Own         bool // the person has submitted it
 	Danger      bool // a point of its summary is dangerous
-	Waiting     int  // reviews that wait for the person
+	Mine        bool // the person has given the first of two approvals
+	FirstBy     string
+	Waiting     int // reviews that wait for the person
 	Previous    string
 	Next        string        // the addresses of the reviews before and after it; empty without them
 	Past        review.Review // the last refusal of the version; the zero value without one
@@ -88,6 +88,9 @@ func (p *Pages) addPeople(v *site.Visit, view *reviewView) (err error) {
 	if view.Decider, err = v.NameOf(view.DecidedBy); err != nil {
 		return err
 	}
+	if view.FirstBy, err = v.NameOf(view.First.By); err != nil {
+		return err
+	}
 	view.History, err = p.ports.Reviews.HistoryOf(v.UserContext(), view.Review)
 	return err
 }
@@ -96,7 +99,7 @@ func newReviewView(v *site.Visit, shown review.Shown) (reviewView, error) {
 	path := Path + "/" + string(shown.ID)
 	what := map[bool]string{true: "list", false: "document"}[shown.Kind == review.Tools]
 	view := reviewView{
-		What: what, Shown: shown, Kind: kinds[shown.Kind],
+		What: what, Danger: shown.IsDangerous(), Mine: shown.First.By == string(v.Session.UserID), Shown: shown, Kind: kinds[shown.Kind],
 		Whole: path + "/document", Action: path + "/decide", Open: shown.State == review.Pending,
 		Own: shown.IsOwn(registry.Holder(v.Session.UserID)), Comment: v.Form.Get("comment"),
 	}
@@ -138,7 +141,6 @@ func (view *reviewView) addSummary() error {
 	}
 	view.Points = points[:min(len(points), maxPoints)]
 	view.MorePoints = len(points) - len(view.Points)
-	view.Danger = slices.ContainsFunc(points, review.Point.IsDangerous)
 	if view.Replaces == nil {
 		return nil
 	}

@@ -10,15 +10,17 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
-// Waiting returns the first page of what waits for a person, who has submitted none of it, in the order of the list.
+// Waiting returns the first page of what waits for a person, who has submitted and approved none of it, in the order of the list.
 func (p *Pages) Waiting(v *site.Visit, who authority.Caller) ([]Row, error) {
 	found, err := p.ports.Reviews.List(v.UserContext(), who, reviewing.Query{})
 	if err != nil {
 		return nil, err
 	}
 	view := queueView{Open: true}
-	err = view.add(found)
-	return slices.DeleteFunc(view.Reviews, func(r Row) bool { return r.IsOwn(registry.Holder(v.Session.UserID)) }), err
+	view.add(found)
+	return slices.DeleteFunc(view.Reviews, func(r Row) bool {
+		return r.IsOwn(registry.Holder(v.Session.UserID)) || r.First.By == string(v.Session.UserID)
+	}), err
 }
 
 // next returns the review that a person decides next; empty without one.

@@ -60,9 +60,7 @@ func (p *Pages) queue(v *site.Visit, problems site.Problems) error {
 	if err != nil {
 		return err
 	}
-	if err := view.add(found); err != nil {
-		return err
-	}
+	view.add(found)
 	return v.Render(queuePage,
 		site.Head{Title: "Reviews", Notice: p.notice(v, who), Problems: problems.Only("comment")}, view)
 }
@@ -71,54 +69,23 @@ func (p *Pages) queue(v *site.Visit, problems site.Problems) error {
 type Row struct {
 	review.Shown
 
-	Points    []Point // the first ones of its summary
-	More      int     // that are left out
+	Points    []review.Sign // the first ones of its summary
+	More      int           // that are left out
 	Danger    bool
 	Selects   bool // it may be decided together with others
 	Rejecting bool // but only rejected
-}
-
-// Point is what a review changes, in words.
-type Point struct {
-	Words  string
-	Name   string
-	Danger bool
 }
 
 // rowPoints is how many points of a review its row has.
 const rowPoints = 2
 
 // newQueueRow returns the row of a review with its summary.
-func newQueueRow(r review.Shown) (Row, error) {
-	row := Row{Shown: r, Selects: r.Kind != review.Tools}
-	var all []Point
-	for _, l := range r.Lists {
-		for _, d := range l.Differences {
-			all = append(all, Point{Words: d.Sentence, Danger: d.IsDangerous()})
-		}
-		for _, f := range l.Findings {
-			all = append(all, Point{f.Reason, f.Found, true})
-		}
-		row.Rejecting = true
+func newQueueRow(r review.Shown) Row {
+	return Row{
+		Shown: r, Selects: r.Kind != review.Tools, Danger: r.IsDangerous(),
+		Rejecting: slices.ContainsFunc(r.Signs, func(s review.Sign) bool { return s.Alone }),
+		Points:    r.Signs[:min(len(r.Signs), rowPoints)], More: max(0, len(r.Signs)-rowPoints),
 	}
-	if r.Kind != review.Tools {
-		points, err := review.Summarize(r.Replaces, r.Document)
-		if err != nil {
-			return row, err
-		}
-		for _, p := range points {
-			row.Rejecting = row.Rejecting || !p.IsHarmless()
-			all = append(all, Point{p.Words(), cmp.Or(p.Name, p.After, p.Before), p.IsDangerous()})
-		}
-	}
-	slices.SortStableFunc(all, func(a, b Point) int { return CompareDanger(a.Danger, b.Danger) })
-	for i, p := range all {
-		all[i].Words = strings.ToUpper(p.Words[:1]) + p.Words[1:]
-	}
-	row.Danger = len(all) > 0 && all[0].Danger
-	row.Points = all[:min(len(all), rowPoints)]
-	row.More = len(all) - len(row.Points)
-	return row, nil
 }
 
 // CompareDanger orders what is dangerous before the rest.
@@ -133,22 +100,14 @@ func CompareDanger(a, b bool) int {
 }
 
 // add adds a page of reviews. What waits is in the order of danger, and then of time.
-func (view *queueView) add(found reviewing.Page) error {
+func (view *queueView) add(found reviewing.Page) {
 	for _, r := range found.Reviews {
-		row := Row{Shown: r}
-		if view.Open {
-			var err error
-			if row, err = newQueueRow(r); err != nil {
-				return err
-			}
-		}
-		view.Reviews = append(view.Reviews, row)
+		view.Reviews = append(view.Reviews, newQueueRow(r))
 	}
 	slices.SortStableFunc(view.Reviews, func(a, b Row) int { return CompareDanger(a.Danger, b.Danger) })
 	if found.NextCursor != "" {
 		view.Next = view.Filter.path(found.NextCursor)
 	}
-	return nil
 }
 
 // newQueueView returns the page without reviews, and the query for them.
@@ -256,7 +215,7 @@ func (p *Pages) notice(v *site.Visit, who authority.Caller) string {
 	text := notices[v.Text("done")]
 	states := map[string]review.State{
 		"approve": review.Approved, "approve-tools": review.Approved, "approved": review.Approved,
-		"reject": review.Rejected, "reject-tools": review.Rejected, "rejected": review.Rejected, "changes": review.ChangesRequested,
+		"reject": review.Rejected, "reject-tools": review.Rejected, "rejected": review.Rejected, "changes": review.ChangesRequested, "first": review.Pending,
 	}
 	var names []string
 	ids := strings.SplitN(v.Text("of"), ",", maxNames+1)

@@ -85,6 +85,7 @@ func KindInWords(k review.Kind) string { return kinds[k] }
 var notices = map[string]string{
 	"approve": "Approved. The document is listed now.", "approve-tools": "Approved. The tools are the approved ones now.",
 	"reject-tools": "Rejected. What was approved before stays approved.", "reject": "Rejected. The submitter is told why.",
+	"first":    "Your approval is the first of two. It is listed when another reviewer approves it, too.",
 	"changes":  "Changes requested. The submitter is told which.",
 	"approved": "Approved. The documents are listed now.", "rejected": "Rejected. The submitters are told why.",
 	"hidden": "It is in quarantine, and listed nowhere.", "released": "It is released, and listed as before.",
@@ -142,7 +143,10 @@ func (p *Pages) decide(v *site.Visit) error {
 	if err != nil {
 		return err
 	}
-	if decided.Kind == review.Tools {
+	switch {
+	case decided.State == review.Pending:
+		decision = "first"
+	case decided.Kind == review.Tools:
 		decision += "-tools"
 	}
 	return p.follow(v, who, id, decision)

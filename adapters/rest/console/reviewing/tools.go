@@ -33,13 +33,11 @@ func (view *reviewView) addTools() error {
 		one.Differences = slices.Clone(p.Differences[:min(len(p.Differences), maxDifferences)])
 		one.More = len(p.Differences) - len(one.Differences)
 		for _, d := range one.Differences {
-			view.Danger = view.Danger || d.IsDangerous()
 			for _, t := range d.Text {
 				left = max(0, left-len(t.Text)-markup)
 			}
 		}
 		view.LeftOut = view.LeftOut || one.Content.Cut || left == 0
-		view.Danger = view.Danger || len(p.Findings) > 0
 		view.Tools = append(view.Tools, one)
 	}
 	if left == 0 {

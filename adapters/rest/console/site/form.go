@@ -105,6 +105,7 @@ type Input struct {
 	Hint     string
 	Options  []Option // of "select" and "choices"
 	Required bool
+	Part     string   // of the form, if it has parts
 	Suggest  []string // values that exist; an "area" with them has another field of its name, for one more
 }
 
@@ -126,6 +127,25 @@ type FormView struct {
 	Form
 
 	Fields []inputView
+}
+
+// Parts returns the fields by parts.
+func (f FormView) Parts() (parts []formPart) {
+	for _, in := range f.Fields {
+		if n := len(parts); n == 0 || parts[n-1].Title != in.Part {
+			parts = append(parts, formPart{Title: in.Part})
+		}
+		last := &parts[len(parts)-1]
+		last.Fields, last.Wrong = append(last.Fields, in), last.Wrong || in.Mistake != ""
+	}
+	return parts
+}
+
+// formPart is a part of a form.
+type formPart struct {
+	Title  string
+	Fields []inputView
+	Wrong  bool // a field has a mistake
 }
 
 type inputView struct {

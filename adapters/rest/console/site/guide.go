@@ -19,11 +19,11 @@ var guides = map[string]string{
 	"account": "console#pages", "account/password": "console#invitations-and-forgotten-passwords", "account/authenticator": "mfa",
 	"account/passkeys": "sign-in/passkeys#for-people", "account/tokens": "tokens#a-personal-token",
 	"account/applications": "authorization-server#what-a-person-sees", "account/access": "access", "account/log": "audit-log",
-	"account/link": "sign-in/#whose-account-it-is", "operator": "console#for-operators", "operator/grants": "grants",
+	"account/link": "sign-in/#whose-account-it-is", "operator": "console#for-operators", "operator/grants": "grants", "operator/rights": "grants",
 	"operator/service": "tokens#a-service-account", "operator/providers": "sign-in/#set-a-provider-up",
 	"operator/access": "access#in-the-console", "operator/access/explain": "access#explain-and-check-by-command",
 	"operator/clients": "authorization-server#clients", "operator/resources": "authorization-server#resources",
-	"operator/policies": "publishing#policies", "operator/views": "views", "operator/collections": "console#for-operators", "operator/mirrors": "mirrors", "operator/webhooks": "webhooks",
+	"operator/policies": "publishing#policies", "operator/views": "views", "operator/mirrors": "mirrors", "operator/webhooks": "webhooks",
 	"operator/tool-sources": "tools", "operator/review-rules": "curation#spare-reviewers-the-routine", "operator/state": "state",
 	"operator/limits": "limit-per-address", "operator/risk": "risk", "operator/log": "audit-log", "operator/setup": "console#the-first-person",
 }

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -14,10 +15,13 @@ var factors = map[risk.Factor]string{
 	risk.LoginVelocity: "Number of sign-ins", risk.FailedAttempts: "Failed sign-ins",
 }
 
+// newDevice is the reason for the points of a device on which no code was entered.
+const newDevice = "no step-up or MFA was passed on the device"
+
 // deviceReasons are the reasons for the points of a device, in words for its owner. They say no
 // more than the list of devices does.
 var deviceReasons = map[string]string{
-	"no step-up or MFA was passed on the device":         "New device: no code was entered on it yet.",
+	newDevice: "New device: no code was entered on it yet.",
 	"the device is trusted, but does not show its token": "The device is trusted, but does not have its cookie any more.",
 	"the device is confirmed, but not marked as trusted": "You have not ticked “Trust this browser” on this device.",
 }
@@ -31,8 +35,25 @@ var factorReasons = map[risk.Factor]string{
 	risk.FailedAttempts:    "Failed sign-ins: some within the last minutes.",
 }
 
-// FactorName returns the name of a part of a risk score.
-func FactorName(factor risk.Factor) string { return factors[factor] }
+// secondFactors are what raises a level, in words.
+var secondFactors = map[auth.Factor]string{
+	auth.FactorPasskey: "a passkey was used", auth.FactorTOTP: "a code of the authenticator app was entered",
+	auth.FactorRecovery: "a recovery code was entered", auth.FactorLink: "a link sent by mail was opened",
+	auth.FactorCompany: "the company checked a second factor", auth.FactorBrowser: "it was approved in a browser",
+}
+
+// DescribeLevel returns what raised or capped the level of a sign-in, or that its score gave it.
+func DescribeLevel(e assessment.Evaluation) string {
+	why := "by the score."
+	switch device := slices.IndexFunc(e.Reasons, func(r assessment.Reason) bool { return r.Factor == risk.DeviceFamiliarity }); {
+	case secondFactors[e.Factor] != "":
+		why = secondFactors[e.Factor] + "."
+	case device < 0 || e.TrustLevel == auth.FullTrust || e.TrustLevel == auth.HighRisk:
+	case (e.TrustLevel == auth.Unverified) == (e.Reasons[device].Text == newDevice): // the device allows no more
+		why = "no more without a code, whatever the score: " + e.Reasons[device].Text + "."
+	}
+	return LevelOf(e.TrustLevel).Name + ": " + why
+}
 
 // DescribeReasons returns why a sign-in did not get full trust, in words for a person whose session
 // has the level.

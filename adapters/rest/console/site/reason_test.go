@@ -32,3 +32,23 @@ func TestReasonsBelowFullTrust(t *testing.T) {
 		}
 	}
 }
+
+// TestDescribeLevel says what raised or capped a level.
+func TestDescribeLevel(t *testing.T) {
+	t.Parallel()
+	unknown := []assessment.Reason{{Factor: risk.DeviceFamiliarity, Points: 30, Text: newDevice}}
+	confirmed := []assessment.Reason{{Factor: risk.DeviceFamiliarity, Points: 15, Text: "the device is confirmed, but not marked as trusted"}}
+	for want, e := range map[string]assessment.Evaluation{
+		"Full trust: a passkey was used.":                                              {TrustLevel: auth.FullTrust, Factor: auth.FactorPasskey, Reasons: unknown},
+		"Full trust: by the score.":                                                    {TrustLevel: auth.FullTrust},
+		"High risk: by the score.":                                                     {TrustLevel: auth.HighRisk, Reasons: unknown},
+		"Not verified: by the score.":                                                  {TrustLevel: auth.Unverified, Reasons: confirmed},
+		"Limited trust: a recovery code was entered.":                                  {TrustLevel: auth.LimitedTrust, Factor: auth.FactorRecovery, Reasons: unknown},
+		"Not verified: no more without a code, whatever the score: " + newDevice + ".": {TrustLevel: auth.Unverified, Reasons: unknown},
+		"Limited trust: no more without a code, whatever the score: the device is confirmed, but not marked as trusted.": {TrustLevel: auth.LimitedTrust, Reasons: confirmed},
+	} {
+		if got := DescribeLevel(e); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package site
 import (
 	"bytes"
 	"embed"
+	"encoding/csv"
 	"fmt"
 	"html/template"
 	"io/fs"
@@ -162,6 +163,32 @@ func (v *Visit) Render(p *Page, head Head, main any) error {
 		return err
 	}
 	return v.send(p, frame)
+}
+
+// WriteCSV returns rows of texts as CSV, none of which a spreadsheet takes for a formula.
+func WriteCSV(rows [][]string) ([]byte, error) {
+	var b bytes.Buffer
+	for _, row := range rows {
+		for i, text := range row {
+			if strings.ContainsAny(text[:min(len(text), 1)], "=+-@\t\r") {
+				row[i] = "'" + text
+			}
+		}
+	}
+	if err := csv.NewWriter(&b).WriteAll(rows); err != nil {
+		return nil, fmt.Errorf("write CSV: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// SendCSV sends rows as a file with a name.
+func (v *Visit) SendCSV(name string, rows [][]string) error {
+	text, err := WriteCSV(rows)
+	v.Set(fiber.HeaderCacheControl, "no-store")
+	v.Attachment(name)
+	v.Set(fiber.HeaderContentType, "text/csv; charset=utf-8")
+	v.Response().SetBodyRaw(text)
+	return err
 }
 
 // SendJSON sends a JSON text as it is, for people who read it in the browser.

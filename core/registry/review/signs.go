@@ -1,0 +1,73 @@
+package review
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/registry/tools"
+)
+
+// Sign is one thing that a review changes, in words.
+type Sign struct {
+	Words  string
+	Name   string // of what it is about; may be empty
+	Danger bool   // a reviewer sees it in red
+	Alone  bool   // it is not approved together with others
+}
+
+// signsOf returns the signs of what a document changes.
+func signsOf(points []Point) []Sign {
+	signs := make([]Sign, len(points))
+	for i, p := range points {
+		signs[i] = Sign{p.Words(), cmp.Or(p.Name, p.After, p.Before), p.IsDangerous(), !p.IsHarmless()}
+	}
+	return signs
+}
+
+// Add adds a tool list about which the review decides, with its signs.
+func (s *Shown) Add(p tools.Proposal) {
+	s.Lists = append(s.Lists, p)
+	var signs []Sign
+	for _, d := range p.Differences {
+		signs = append(signs, Sign{Words: capitalize(d.Sentence), Danger: d.IsDangerous(), Alone: true})
+	}
+	for _, f := range p.Findings {
+		signs = append(signs, Sign{capitalize(f.Reason), f.Found, true, true})
+	}
+	s.Signs = append(signs, s.Signs...)
+	slices.SortStableFunc(s.Signs, func(a, b Sign) int { return compareFlags(!a.Danger, !b.Danger) })
+}
+
+func capitalize(s string) string { return strings.ToUpper(s[:min(len(s), 1)]) + s[min(len(s), 1):] }
+
+// IsDangerous reports whether a reviewer sees something of the review in red.
+func (s *Shown) IsDangerous() bool {
+	return slices.ContainsFunc(s.Signs, func(one Sign) bool { return one.Danger })
+}
+
+// Text is a hash of all that a review would list.
+type Text string
+
+// Text returns the hash of the document with the tool lists that wait with it.
+func (s *Shown) Text() Text {
+	lists := make([]string, len(s.Lists))
+	for i, l := range s.Lists {
+		sum := sha256.Sum256(l.List.Canonical())
+		lists[i] = string(l.Part) + " " + string(l.Source) + " " + hex.EncodeToString(sum[:])
+	}
+	slices.Sort(lists)
+	document := sha256.Sum256(s.Document)
+	sum := sha256.Sum256([]byte(hex.EncodeToString(document[:]) + "\n" + strings.Join(lists, "\n")))
+	return Text(hex.EncodeToString(sum[:]))
+}
+
+// Approval is the first of the two approvals that a dangerous review may need.
+type Approval struct {
+	By   string // user id or Operator
+	At   time.Time
+	Text Text // what exactly was approved
+}
