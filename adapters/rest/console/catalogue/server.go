@@ -129,14 +129,18 @@ func (p *Pages) server(v *site.Visit) error {
 	if err := p.fill(v, &view, record); err != nil {
 		return err
 	}
-	head := site.Head{Title: view.windowTitle(v.Params("version") != "")}
-	if v.Text("done") == "owner" && view.OwnerPath != "" {
-		head.Notice = "The owner is set."
+	return v.Render(serverPage, site.Head{Title: view.windowTitle(v.Params("version") != ""), Notice: view.notice(v.Text("done"))}, view)
+}
+
+// notice says what has just been done, to somebody who may have done it.
+func (view *serverView) notice(done string) string {
+	switch {
+	case done == "owner" && view.OwnerPath != "":
+		return "The owner is set."
+	case done == "published" && view.StatusPath != "":
+		return "Published. Programs see it now."
 	}
-	if v.Text("done") == "published" && view.StatusPath != "" {
-		head.Notice = "Published. Programs see it now."
-	}
-	return v.Render(serverPage, head, view)
+	return ""
 }
 
 // windowTitle returns the title of the window, with the version if the address has it.
