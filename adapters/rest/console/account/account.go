@@ -107,7 +107,7 @@ func (p *Pages) Mount(r fiber.Router) {
 	p.site.Post(r, unlinkPath, 3, site.Act{
 		Level: auth.FullTrust, Title: "Unlink this company sign-in", Do: withID(p.unlink),
 	})
-	p.site.Post(r, mailPath, 0, site.Act{
+	p.site.Post(r, mailPath, 1, site.Act{
 		Level: auth.FullTrust, Title: "Change the mail about reviews", Do: p.chooseMail, Show: p.showAgain,
 	})
 	r.Get(logPath, p.site.Require(auth.Unverified, p.showLog))

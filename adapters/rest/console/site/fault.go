@@ -8,6 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
@@ -91,7 +92,7 @@ func newMessageView(c *fiber.Ctx, f *fault.Error) messageView {
 func retryText(f *fault.Error, otherwise string) string {
 	if f.RetryAfter > 0 {
 		now := time.Now()
-		otherwise = formatAgo(now.Add(f.RetryAfter+time.Minute), now)
+		otherwise = audit.Ago(now.Add(f.RetryAfter+time.Minute), now)
 	}
 	if otherwise == "" {
 		return ""

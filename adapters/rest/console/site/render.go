@@ -19,6 +19,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
@@ -343,34 +344,7 @@ func formatTime(t time.Time) string {
 }
 
 // Ago returns a time for people as the distance from now, or as a day.
-func Ago(t time.Time) string { return formatAgo(t, time.Now()) }
-
-// formatAgo formats a time for people as the distance from now, and as a day if that is more than 30
-// days.
-func formatAgo(t, now time.Time) string {
-	between, before, after := now.Sub(t), "", "\u00a0ago"
-	if between < 0 {
-		between, before, after = -between, "in\u00a0", ""
-	}
-	amount := func(n time.Duration, unit string) string {
-		if n != 1 && unit != "min" {
-			unit += "s"
-		}
-		return before + strconv.Itoa(int(n)) + "\u00a0" + unit + after
-	}
-	const day = 24 * time.Hour
-	switch {
-	case between < time.Minute && before == "":
-		return "just\u00a0now"
-	case between < time.Hour:
-		return amount(max(1, between/time.Minute), "min")
-	case between < day:
-		return amount(between/time.Hour, "hour")
-	case between <= 30*day:
-		return amount(between/day, "day")
-	}
-	return t.UTC().Format("2\u00a0Jan\u00a02006")
-}
+func Ago(t time.Time) string { return audit.Ago(t, time.Now()) }
 
 // Address returns the address of the console on a listener, in a browser on this machine.
 func Address(listener net.Addr, tls bool) string {

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/core/audit"
 )
 
 func TestFormatAgo(t *testing.T) {
@@ -15,7 +17,7 @@ func TestFormatAgo(t *testing.T) {
 		30 * 24 * time.Hour: "30 days ago", 31 * 24 * time.Hour: "27 Oct 2026",
 		-time.Second: "in 1 min", -5 * time.Minute: "in 5 min", -72 * time.Hour: "in 3 days", -40 * 24 * time.Hour: "6 Jan 2027",
 	} {
-		if got := strings.ReplaceAll(formatAgo(now.Add(-between), now), "\u00a0", " "); got != want {
+		if got := strings.ReplaceAll(audit.Ago(now.Add(-between), now), "\u00a0", " "); got != want {
 			t.Errorf("%s before now is %q, want %q", between, got, want)
 		}
 	}
