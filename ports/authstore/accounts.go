@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -76,6 +77,8 @@ type DirectoryQuery struct {
 	State auth.AccountState
 	// AdmittedAt selects those whose AdmittedUntil is later.
 	AdmittedAt time.Time
+	// Left selects those whom no company lets in any more, as Person.Left says.
+	Left bool
 
 	After auth.Email // exclusive
 	Limit int        // 1 or more
@@ -88,6 +91,10 @@ type Person struct {
 	LastSignIn time.Time // zero before the first
 	Identities int       // those of companies that are linked
 	Passkeys   int
+	// Left is the company that has refused the person since the last sign-in there, if no other one still lets
+	// the person in, and LeftAt when it ended a session last: zero if that is not known any more.
+	Left   company.Name
+	LeftAt time.Time
 }
 
 // Operators knows whether there are people who can operate the service: they have the grant

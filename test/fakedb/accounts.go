@@ -145,14 +145,18 @@ func (s *Directory) Search(ctx context.Context, q authstore.DirectoryQuery) ([]a
 		part := strings.ToLower(q.Part)
 		found, err := s.db.accounts.list(ctx, func(a auth.Account) bool {
 			return a.Email > q.After && (q.ID == "" || a.ID == q.ID) && (q.State == "" || a.State == q.State) &&
-				(q.AdmittedAt.IsZero() || a.AdmittedUntil.After(q.AdmittedAt)) &&
+				(q.AdmittedAt.IsZero() || a.AdmittedUntil.After(q.AdmittedAt)) && (!q.Left || s.left(a.ID) != "") &&
 				(strings.Contains(string(a.Email), part) || strings.Contains(strings.ToLower(a.Name), part))
 		}, byEmail)
 		for _, a := range first(found, q.Limit) {
-			person := authstore.Person{Account: a}
+			person := authstore.Person{Account: a, Left: s.left(a.ID)}
 			for _, session := range s.db.sessions.rows {
 				if session.UserID == a.ID && session.CreatedAt.After(person.LastSignIn) {
 					person.LastSignIn = session.CreatedAt
+				}
+				if person.Left != "" && session.UserID == a.ID && session.EndReason == auth.EndCompany &&
+					session.EndedAt.After(person.LeftAt) {
+					person.LeftAt = session.EndedAt
 				}
 			}
 			for _, i := range s.db.identities.rows {
@@ -165,6 +169,20 @@ func (s *Directory) Search(ctx context.Context, q authstore.DirectoryQuery) ([]a
 		}
 		return people, err
 	})
+}
+
+// left returns the company that lets a person in no more.
+func (s *Directory) left(user auth.UserID) (left company.Name) {
+	for _, i := range s.db.identities.rows {
+		switch {
+		case i.UserID != user:
+		case !i.ConfirmedAt.IsZero():
+			return ""
+		default:
+			left = cmp.Or(max(left, i.Membership.Provider), "company")
+		}
+	}
+	return left
 }
 
 // Count implements [authstore.Directory].

@@ -27,13 +27,23 @@ type personRow struct {
 	LastSignIn database.Instant `bun:"last_sign_in,scanonly"`
 	Identities int              `bun:"identities,scanonly"`
 	Passkeys   int              `bun:"passkeys,scanonly"`
+	Left       company.Name     `bun:"left_company,scanonly"`
+	LeftAt     database.Instant `bun:"left_at,scanonly"`
 }
 
 func (r *personRow) toPerson() authstore.Person {
-	return authstore.Person{
-		Account: r.toAccount(), LastSignIn: r.LastSignIn.Time, Identities: r.Identities, Passkeys: r.Passkeys,
+	p := authstore.Person{
+		Account: r.toAccount(), LastSignIn: r.LastSignIn.Time, Identities: r.Identities, Passkeys: r.Passkeys, Left: r.Left,
 	}
+	if p.Left != "" {
+		p.LeftAt = r.LeftAt.Time
+	}
+	return p
 }
+
+// hasLeft is a condition on an account: a company has refused the person, and no one confirms the person now.
+const hasLeft = `EXISTS (SELECT 1 FROM company_identities i WHERE i.user_id = ?TableAlias.id AND i.confirmed_at IS NULL)
+	AND NOT EXISTS (SELECT 1 FROM company_identities i WHERE i.user_id = ?TableAlias.id AND i.confirmed_at IS NOT NULL)`
 
 const (
 	// maxFound is how many people the index of parts selects at most. Of a part that more people have,
@@ -54,6 +64,10 @@ func (s *directory) Search(ctx context.Context, q authstore.DirectoryQuery) ([]a
 			ColumnExpr("(SELECT max(s.created_at) FROM sessions s WHERE s.user_id = ?TableAlias.id) AS last_sign_in").
 			ColumnExpr("(SELECT count(*) FROM company_identities i WHERE i.user_id = ?TableAlias.id) AS identities").
 			ColumnExpr("(SELECT count(*) FROM passkeys p WHERE p.user_id = ?TableAlias.id) AS passkeys").
+			ColumnExpr("CASE WHEN "+hasLeft+` THEN (SELECT coalesce(nullif(max(i.groups_by), ''), 'company') FROM company_identities i
+				WHERE i.user_id = ?TableAlias.id) ELSE '' END AS left_company`).
+			ColumnExpr("(SELECT max(s.ended_at) FROM sessions s WHERE s.user_id = ?TableAlias.id AND s.end_reason = ?) AS left_at",
+				string(auth.EndCompany)).
 			Where("id IN (?)", bun.List(page)).Order("email")
 	})
 }
@@ -104,6 +118,9 @@ func (s *directory) findInOrder(
 		}
 		if !q.AdmittedAt.IsZero() {
 			rows = rows.Where("admitted_until > ?", database.NewInstant(q.AdmittedAt))
+		}
+		if q.Left {
+			rows = rows.Where(hasLeft)
 		}
 		if q.ID != "" {
 			rows = rows.Where("id = ?", q.ID)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/webtest"
 	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/must"
 )
 
@@ -91,6 +92,44 @@ func TestPersonForms(t *testing.T) {
 	other.WantPath("/console/sign-in?set=1")
 	newBrowser(t, s).Open(pathOf(t, link), http.StatusNotFound)
 	b.Submit("/console/operator/people/nobody@example.com/reset-link", http.StatusNotFound, nil)
+}
+
+// leave stores that a company has refused the person since the last sign-in.
+func leave(t *testing.T, e *fixture.Environment, email string) {
+	t.Helper()
+	for _, statement := range []string{
+		`INSERT INTO company_identities (id, user_id, issuer, subject, email, linked_at, last_used_at, groups_by)
+			SELECT id, id, 'https://corp.example', email, email, created_at, created_at, 'corp' FROM accounts WHERE email = $1`,
+		`UPDATE sessions SET ended_at = created_at, end_reason = 'ended_by_company'
+			WHERE user_id = (SELECT id FROM accounts WHERE email = $1)`,
+	} {
+		_, err := e.OpenDatabase(t).ExecContext(t.Context(), statement, email)
+		must.Succeed(t, err)
+	}
+}
+
+// TestLeavers: a person whom the company lets in no more is marked in the list, on the page and in the Inbox until the
+// account is disabled, and nobody else is. Only an operator with full trust sees it.
+func TestLeavers(t *testing.T) {
+	e, s := start(t)
+	b := newOperator(t, e, s)
+	newVerified(t, e, s, "ada@example.com", "publish com.example/*")
+	newVerified(t, e, s, "dan@example.com")
+	b.Open("/console/operator/people?state=left", http.StatusOK).WantText("No person matches.")
+	leave(t, e, "ada@example.com")
+	leave(t, e, "dan@example.com")
+	weak := signedIn(t, s, e.NewPerson(t, "uma@example.com", operate))
+	weak.Open("/console/inbox", http.StatusOK).WantNoText("Leaver", "ada@example.com")
+	weak.Submit("/console/operator/people/ada@example.com/disable", http.StatusForbidden, nil)
+	b.Open("/console/inbox", http.StatusOK).WantText("ada@example.com Leaver Left corp; still active, with 1 grant ",
+		"dan@example.com Leaver Left corp; still active, with no grants")
+	b.Element("span", "point danger")
+	b.Follow("ada@example.com", http.StatusOK).WantText("State Active Left corp,", "The company does not let this person in any more")
+	b.Open("/console/operator/people?state=left", http.StatusOK).WantText("ada@example.com", "dan@example.com", "Active Left corp,").WantNoText("uma@")
+	b.Press("Disable ada@example.com", http.StatusOK).WantPath("/console/operator/people/ada@example.com?done=disabled")
+	b.WantText("State Disabled").WantNoText("Left corp")
+	b.Open("/console/operator/people?state=left", http.StatusOK).WantText("dan@example.com").WantNoText("ada@example.com")
+	b.Open("/console/inbox", http.StatusOK).WantNoText("ada@example.com")
 }
 
 // TestLastOperator: the last person who can operate stays one, and the page says why.

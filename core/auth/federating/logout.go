@@ -128,6 +128,9 @@ func (s *Service) endBy(
 					return nil, err
 				}
 				details["tokensRemoved"] = audit.Number(removed)
+				if err := s.replaceGrants(ctx, &company.Provider{Name: q.Provider}, user, company.Groups{}); err != nil {
+					return nil, err
+				}
 			}
 			if err := s.ports.Trail.RecordChanges(ctx, audit.Change{
 				Category: audit.AccountChange, Action: action, Subject: audit.Subject(user), Details: details,

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/authstore/authstoretest/recordtest"
@@ -18,6 +19,7 @@ func runDirectory(t *testing.T, open func(t *testing.T) Stores) {
 		"a person is found by id, part and state":     findsPeople,
 		"a person has the time of the newest session": findsLastSignIn,
 		"identities and passkeys are counted":         countsWaysToSignIn,
+		"a person whom no company lets in has left":   findsLeavers,
 		"a person is found by a new name":             findsNewNames,
 		"a part that very many have":                  findsCommonParts,
 		"people are counted up to a number":           countsPeople,
@@ -100,6 +102,28 @@ func countsWaysToSignIn(t *testing.T, s Stores) {
 	recordtest.Equal(t, found, []authstore.Person{
 		{Account: Account(0), Passkeys: 2}, {Account: Account(1), Identities: 1},
 	})
+}
+
+// findsLeavers has a person with one identity that was refused, and another whom a second identity still lets in.
+func findsLeavers(t *testing.T, s Stores) {
+	createParents(t, s)
+	refused, also, left := identitySample(0, 1), identitySample(0, 2), identitySample(1, 1)
+	addIdentities(t, s, refused, also, left)
+	ended := Living(1, 1)
+	recordtest.OK(t, ended.EndFor(Account(1).ID, ended.CreatedAt.Add(time.Minute), auth.EndCompany))
+	create(t, s, ended)
+	search := func() []authstore.Person {
+		return recordtest.Must(s.Directory.Search(t.Context(), authstore.DirectoryQuery{Left: true, Limit: 9}))(t)
+	}
+	recordtest.Equal(t, search(), nil)
+	for _, i := range []company.Identity{refused, left} {
+		recordtest.OK(t, s.Companies.Identities.Confirm(t.Context(), i.ID, time.Time{}, nil))
+	}
+	recordtest.Equal(t, search(), []authstore.Person{
+		{Account: Account(1), LastSignIn: ended.CreatedAt, Identities: 1, Left: "acme", LeftAt: ended.EndedAt},
+	})
+	recordtest.OK(t, s.Companies.Identities.Confirm(t.Context(), left.ID, recordtest.Epoch(), nil))
+	recordtest.Equal(t, search(), nil)
 }
 
 // findsNewNames changes a name.

@@ -140,6 +140,9 @@ func TestRecheck(t *testing.T) {
 		s.makeDue(t)
 		await.Until(t, "the session of a leaver ends", func() bool { return !b.isSignedIn() })
 		s.wantEvents(t, "company_left")
+		if got := s.grants(t, "ada@acme.example"); len(got) != 0 {
+			t.Errorf("the grants of a leaver are %v", got)
+		}
 	})
 }
 

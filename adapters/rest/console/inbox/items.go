@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -18,6 +19,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 // firstPoints is how many points of a review its row has.
@@ -108,7 +111,7 @@ func (p *Pages) operators(ctx context.Context, v *site.Visit) (items []Item, err
 	if err != nil || !operates || !v.Session.TrustLevel.Admits(auth.FullTrust) {
 		return nil, err
 	}
-	for _, source := range [...]func(context.Context) ([]Item, error){p.mirrors, p.webhooks, p.providers, p.denied} {
+	for _, source := range [...]func(context.Context) ([]Item, error){p.mirrors, p.webhooks, p.providers, p.leavers, p.denied} {
 		found, err := source(ctx)
 		if err != nil {
 			return nil, err
@@ -157,6 +160,36 @@ func (p *Pages) providers(ctx context.Context) (items []Item, err error) {
 		}
 	}
 	return items, err
+}
+
+// leavers returns the first people whom their company lets in no more, and whose account is active.
+func (p *Pages) leavers(ctx context.Context) (items []Item, err error) {
+	const most = 50
+	found, err := p.ports.Operating.People.Search(ctx, authstore.DirectoryQuery{State: auth.AccountActive, Left: true, Limit: most})
+	if err != nil {
+		return nil, err
+	}
+	grants, err := registrystore.GrantsOf(ctx, p.ports.Operating.Grants, found, operating.HolderOf)
+	for _, one := range found {
+		held := grants[operating.HolderOf(&one)]
+		byHand := slices.ContainsFunc(held, func(g registry.GrantRecord) bool { return g.ManagedBy == "" })
+		words := fmt.Sprintf("Left %s; still active, with %s", one.Left, countGrants(len(held)))
+		items = append(items, Item{
+			Path: operating.PersonAddress(one.Email), Title: string(one.Email), Kind: "Leaver",
+			Points: []review.Sign{{Words: words, Danger: byHand}}, Danger: byHand, At: one.LeftAt,
+		})
+	}
+	return items, err
+}
+
+func countGrants(n int) string {
+	switch n {
+	case 0:
+		return "no grants"
+	case 1:
+		return "1 grant"
+	}
+	return strconv.Itoa(n) + " grants"
 }
 
 const (

@@ -58,8 +58,11 @@ var accountStates = map[auth.AccountState]struct{ text, class string }{
 var stateOptions = []site.Option{
 	{Value: "", Text: "Any"}, {Value: string(auth.AccountInvited), Text: "Invited"},
 	{Value: string(auth.AccountActive), Text: "Active"}, {Value: string(auth.AccountLocked), Text: "Locked"},
-	{Value: string(auth.AccountDisabled), Text: "Disabled"},
+	{Value: string(auth.AccountDisabled), Text: "Disabled"}, {Value: stateLeft, Text: "Left their company"},
 }
+
+// stateLeft selects active people whom their company lets in no more.
+const stateLeft = "left"
 
 // inviteInputs are the fields of an invitation.
 var inviteInputs = []site.Input{
@@ -75,7 +78,7 @@ var inviteInputs = []site.Input{
 
 func newPersonRow(p authstore.Person) personRow {
 	state := accountStates[p.State]
-	return personRow{Person: p, Path: personAddress(p.Email), StateText: state.text, Class: state.class}
+	return personRow{Person: p, Path: PersonAddress(p.Email), StateText: state.text, Class: state.class}
 }
 
 // SecondFactor returns in words what the person has to sign in with, other than a password.
@@ -92,9 +95,13 @@ func (r personRow) SecondFactor() string {
 
 func (p *Pages) people(ctx context.Context, v *site.Visit, problems site.Problems) error {
 	view := peopleView{Part: v.Text("q"), State: v.Text("state"), Later: v.Text("after") != "", States: stateOptions}
-	found, err := p.ports.People.Search(ctx, authstore.DirectoryQuery{
+	wanted := authstore.DirectoryQuery{
 		Part: view.Part, State: auth.AccountState(view.State), After: auth.Email(v.Text("after")), Limit: perPage + 1,
-	})
+	}
+	if view.State == stateLeft {
+		wanted.State, wanted.Left = auth.AccountActive, true
+	}
+	found, err := p.ports.People.Search(ctx, wanted)
 	if err != nil {
 		return err
 	}
@@ -111,15 +118,19 @@ func (p *Pages) people(ctx context.Context, v *site.Visit, problems site.Problem
 	return v.Render(peoplePage, newHead(v, "People", problems, view.Invite), view)
 }
 
-func holderOf(p *authstore.Person) registry.Holder { return registry.Holder(p.ID) }
+// IsLeaver reports whether the company lets the person in no more, and the account is active.
+func (r personRow) IsLeaver() bool { return r.Left != "" && r.State == auth.AccountActive }
+
+// HolderOf returns the holder of the grants of a person.
+func HolderOf(p *authstore.Person) registry.Holder { return registry.Holder(p.ID) }
 
 // newPersonRows returns the rows of people, with their first grants.
 func (p *Pages) newPersonRows(ctx context.Context, found []authstore.Person) ([]personRow, error) {
 	const shown = 3
-	grantsOf, err := registrystore.GrantsOf(ctx, p.ports.Grants, found, holderOf)
+	grantsOf, err := registrystore.GrantsOf(ctx, p.ports.Grants, found, HolderOf)
 	rows := make([]personRow, len(found))
 	for i, one := range found {
-		grants := grantsOf[holderOf(&one)]
+		grants := grantsOf[HolderOf(&one)]
 		rows[i] = newPersonRow(one)
 		rows[i].Grants = grants[:min(len(grants), shown)]
 		rows[i].MoreGrants = len(grants) - len(rows[i].Grants)
@@ -173,6 +184,6 @@ func showInvitation(v *site.Visit, email auth.Email, link people.Link) error {
 func showLink(v *site.Visit, title string, email auth.Email, link people.Link, hint string) error {
 	return v.ShowOnce(site.Secret{
 		Title: title, Value: link.URL, Hint: hint, Until: link.ExpiresAt,
-		Back: site.Link{Text: string(email), Path: personAddress(email)},
+		Back: site.Link{Text: string(email), Path: PersonAddress(email)},
 	})
 }

@@ -90,7 +90,7 @@ func acting(
 	do func(context.Context, auth.Email) error, notice string,
 ) func(context.Context, *site.Visit, auth.Email) error {
 	return func(ctx context.Context, v *site.Visit, email auth.Email) error {
-		return v.Done(do(ctx, email), personAddress(email), notice)
+		return v.Done(do(ctx, email), PersonAddress(email), notice)
 	}
 }
 
@@ -128,7 +128,8 @@ func pathEmail(v *site.Visit) (auth.Email, error) {
 	return email, err
 }
 
-func personAddress(e auth.Email) string { return peoplePath + "/" + url.PathEscape(string(e)) }
+// PersonAddress returns the path of the page of a person.
+func PersonAddress(e auth.Email) string { return peoplePath + "/" + url.PathEscape(string(e)) }
 
 // personView is the page of an account.
 type personView struct {
@@ -230,7 +231,7 @@ func (p *Pages) changeProfile(ctx context.Context, v *site.Visit) error {
 	}
 	name, phone := v.Form.Get("name"), v.Trimmed("phone")
 	err = p.ports.People.SetProfile(ctx, email, people.Profile{Name: &name, Phone: &phone})
-	return v.Done(err, personAddress(email), "saved")
+	return v.Done(err, PersonAddress(email), "saved")
 }
 
 // changePersonGrant does something with the grant of the person in the path that a form describes.
@@ -248,6 +249,6 @@ func (p *Pages) changePersonGrant(notice string, do func(context.Context, regist
 		if err == nil {
 			err = do(ctx, g)
 		}
-		return v.Done(err, personAddress(email), notice)
+		return v.Done(err, PersonAddress(email), notice)
 	}
 }

@@ -84,7 +84,7 @@ func (p *Pages) readRights(ctx context.Context, v *site.Visit) (view rightsView,
 	changes, err := p.ports.Trail.Search(ctx, "", auditing.Query{Category: audit.AccountChange, Limit: auth.MaxPage, Most: 1})
 	people, events := map[registry.Holder]authstore.Person{}, map[string]audit.Event{}
 	for _, one := range found {
-		people[holderOf(&one)] = one
+		people[HolderOf(&one)] = one
 	}
 	for _, e := range slices.Backward(changes.Events) {
 		events[rightKey(e.Action(), e.Details.Text("userId")+e.Details.Text("service"), e.Details.Text("grant"), e.Details.Text("resource"))] = e
