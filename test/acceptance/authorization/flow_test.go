@@ -288,6 +288,7 @@ func TestWhatEndsTokens(t *testing.T) {
 				t.Errorf("%s: a code from before is good", name)
 			}
 			c.restore()
+			fixture.AwaitFresh(t, name+" is back", func() bool { return s.authorize(t, s.request()).Get("code") != "" })
 		}
 	})
 }

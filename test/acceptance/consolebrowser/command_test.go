@@ -22,7 +22,7 @@ func TestCommandLogin(t *testing.T) {
 	p.click("Sign in")
 	p.wantText("Sign in the tollgate command?", ada.Email, "tollgate on Linux")
 	p.tab.Run(t, chromedp.Evaluate[chromedp.Void](`document.querySelector("main button[value=less]").click()`))
-	p.wantText("Go back to the terminal.")
+	p.waitFor("Go back to the terminal.")
 	login.End(t, 0)
 	for _, complaint := range p.errors.TakeAll() {
 		t.Error(complaint)

@@ -19,7 +19,7 @@ import (
 // openReads are the paths that stay open if reading the registry needs a caller (contract C-41), and
 // /decide/http, which shows no server and admits proxies only. TestDocumentHasAllRoutes checks that the
 // document has every route, so that a new one is either here, or needs a caller.
-var openReads = regexp.MustCompile(`^(/health|/ready|/v0(\.1)?/(health|ping|version)|/openapi\.(yaml|json)|/docs|` +
+var openReads = regexp.MustCompile(`^(/health|/ready|/v0(\.1)?/(health|ping|version)|/openapi\.(yaml|json)|/docs(/.*)?|` +
 	`/\.well-known/.*|/auth/providers|/v2.*|/decide/http)$`)
 
 var pathParameter = regexp.MustCompile(`\{([a-zA-Z]+)\}`)

@@ -91,7 +91,7 @@ func TestBuildContext(t *testing.T) {
 	for _, entry := range top {
 		name := entry.Name()
 		built := entry.IsDir() && !strings.HasPrefix(name, ".") &&
-			!slices.Contains([]string{"bin", "data", "deploy", "docs", "test"}, name) ||
+			!slices.Contains([]string{"bin", "data", "deploy", "test"}, name) ||
 			slices.Contains([]string{"go.mod", "go.sum", "Makefile"}, name)
 		if slices.Contains(lines, "!"+name) != built {
 			t.Errorf("%s: included in the build context: %v, want %v", name, !built, built)
