@@ -76,7 +76,7 @@ func TestDocumentHasAllRoutes(t *testing.T) {
 			registryapi.NewReviews(nil, registryapi.Resource{}, nil),
 			registryapi.NewQuarantine(nil, registryapi.Resource{}, nil), adminapi.New(adminapi.UseCases{Kinds: inprocess.NewKinds(
 				new(federating.Providers), ruling.New(ruling.Ports{}), new(viewing.Operator), new(mirroring.Operator), new(delegating.Services),
-				registering.NewClients(registering.Ports{}), registering.NewResources(registering.Ports{}), watching.NewSources(watching.SourcePorts{}), new(viewing.Collections), authorizing.Config{On: true},
+				registering.NewClients(registering.Ports{}), registering.NewResources(registering.Ports{}), watching.NewSources(watching.SourcePorts{}), viewing.NewCollections(nil, nil, nil), authorizing.Config{On: true},
 			)}),
 			decideapi.NewWeb(decideapi.New(decideapi.Config{}, decideapi.Ports{}), rest.Address), tokenapi.New(tokenapi.UseCases{}),
 		},
@@ -136,8 +136,8 @@ func TestPrefixesAreTheSame(t *testing.T) {
 		}
 		compared++
 	}
-	if compared != 23 {
-		t.Errorf("compared %d paths, want 23", compared)
+	if compared != 24 {
+		t.Errorf("compared %d paths, want 24", compared)
 	}
 }
 
