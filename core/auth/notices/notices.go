@@ -300,11 +300,17 @@ func (n *Notifier) selectCourier(account *auth.Account) (courier.Courier, courie
 	return nil, courier.Message{}
 }
 
+// uncounted are the kinds without a limit: what waits, which comes once a minute at most, and decisions, of which each
+// answers something that the person has submitted.
+var uncounted = map[Kind]bool{
+	ReviewsWaiting: true, ReviewApproved: true, ReviewRejected: true, ChangesRequested: true, ToolsApproved: true, ToolsRejected: true,
+}
+
 // withinLimit reports whether the limit allows a notice, and counts it once. Each kind has its own
 // count, so that a stranger who gets an account locked again and again cannot suppress the notice
 // of a new device.
 func (n *Notifier) withinLimit(ctx context.Context, d *delivery) (bool, error) {
-	if d.counted || d.Kind == ReviewsWaiting { // which comes once a minute at most
+	if d.counted || uncounted[d.Kind] {
 		return true, nil
 	}
 	v, err := n.ports.Throttle.Try(ctx, throttle.NoticeUser, string(d.Kind)+" "+string(d.UserID))

@@ -27,6 +27,7 @@ type toolsView struct {
 // toolList is the list of a remote or a package.
 type toolList struct {
 	Part    string
+	Problem string // why its remote cannot be asked, if it is no list; otherwise empty
 	State   site.Badge
 	Reads   int // of the tools
 	Changes int
@@ -67,7 +68,7 @@ var toolStates = map[tools.State]site.Badge{
 
 // add adds a list, with the parameters of its tools as far as there is space.
 func (view *toolsView) add(one *tools.Shown, space *int) {
-	list := toolList{Part: one.Place.String(), State: toolStates[one.State], At: one.At}
+	list := toolList{Part: one.Place.String(), State: toolStates[one.State], At: one.At, Problem: one.Problem}
 	for _, t := range one.List.Tools {
 		row := toolRow{Name: shortText(t.Name), Effect: site.Badge{Text: "changes", Class: "warn"}}
 		if reads, _ := t.Says(tools.ReadOnly); reads {

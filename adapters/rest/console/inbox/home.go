@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/catalogue"
@@ -67,7 +68,7 @@ func (p *Pages) addItems(v *site.Visit, _ authority.Caller, view *homeView) erro
 
 // addSubmitted adds what the person has submitted: what waits, and what was decided lately.
 func (p *Pages) addSubmitted(v *site.Visit, who authority.Caller, view *homeView) error {
-	own := reviewing.Query{Limit: "6", Filter: reviewing.Filter{Own: true, Brief: true}}
+	own := reviewing.Query{Limit: "20", Filter: reviewing.Filter{Own: true, Brief: true}}
 	waiting, err := p.ports.Reviews.List(v.UserContext(), who, own)
 	if err != nil {
 		return err
@@ -79,7 +80,11 @@ func (p *Pages) addSubmitted(v *site.Visit, who authority.Caller, view *homeView
 			view.Decided = append(view.Decided, r)
 		}
 	}
-	view.Pending = waiting.Reviews
+	slices.SortStableFunc(view.Decided, func(a, b review.Shown) int { // what is to be mended first
+		return review.CompareDanger(a.State != review.Approved, b.State != review.Approved)
+	})
+	view.Decided = view.Decided[:min(len(view.Decided), homeRows)]
+	view.Pending = waiting.Reviews[:min(len(waiting.Reviews), homeRows)]
 	return err
 }
 

@@ -30,10 +30,11 @@ type reviewView struct {
 	Warnings    []string
 	History     map[review.State]int // of the submitter, here
 	Action      string
-	Open        bool // it waits for a decision
-	Own         bool // the person has submitted it
-	Danger      bool // a point of its summary is dangerous
-	Mine        bool // the person has given the first of two approvals
+	Open        bool   // it waits for a decision
+	Own         bool   // the person has submitted it
+	Again       string // the address of the form that publishes it again; empty if that is not offered
+	Danger      bool   // a point of its summary is dangerous
+	Mine        bool   // the person has given the first of two approvals
 	FirstBy     string
 	Deciders    []reviewing.Deciders // who may decide it
 	Waiting     int                  // reviews that wait for the person
@@ -113,6 +114,9 @@ func newReviewView(v *site.Visit, shown review.Shown) (reviewView, error) {
 		What: what, Danger: shown.IsDangerous(), Mine: shown.First.By == string(v.Session.UserID), Shown: shown, Kind: site.ReviewKinds[shown.Kind],
 		Whole: path + "/document", Action: path + "/decide", Open: shown.State == review.Pending,
 		Own: shown.IsOwn(registry.Holder(v.Session.UserID)), Comment: v.Form.Get("comment"),
+	}
+	if view.Own && (shown.State == review.Rejected || shown.State == review.ChangesRequested) && shown.Kind != review.Tools && !shown.IsRequest() {
+		view.Again = site.Root + "publish?review=" + string(shown.ID)
 	}
 	if shown.Replaces != nil && view.Open {
 		view.Listed = catalogue.ServerPath(shown.Name)

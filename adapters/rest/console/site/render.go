@@ -237,7 +237,7 @@ func (s *Site) frame(v *Visit, head Head, main any) (frameView, error) {
 				{Text: "What may I use", Path: Root + "account/access"}, {Text: "Tokens", Path: Root + "account/tokens"}, own[0],
 			}
 		}
-	} else if s.HasSignIn() {
+	} else if s.HasSignIn() && !strings.HasPrefix(f.Path, SignInPath) {
 		f.SignIn = SignInAddress(v.address())
 	}
 	if v.SignedIn() && !f.Verifying {

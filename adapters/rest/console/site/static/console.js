@@ -18,7 +18,7 @@
   // The menu of a part is one stop of Tab; arrows move in it.
   const side = [...document.querySelectorAll(".menu a")];
   for (const link of side) link.tabIndex = link.ariaCurrent ? 0 : -1;
-  // Keys: "/" for the search, j and k for rows and reviews, others of data-key, also after g. Escape or a click elsewhere closes the menu.
+  // Keys: "/" for the search, j and k for rows, data-key, also after g. Escape or a click elsewhere closes the menu.
   const menu = document.querySelector(".me");
   let last;
   document.addEventListener("keydown", (event) => {
@@ -35,7 +35,7 @@
     const comment = document.getElementById("comment");
     if (event.key === "/") document.getElementById("find").select();
     else if (key?.type && event.key === "r" && comment?.value.trim() === "") comment.focus();
-    else if (key) key.click();
+    else if (key) key[key.dataset.key === "a" && !key.className ? "focus" : "click"]();
     else if (step && rows.length) rows.at(Math.max(0, Math.min(rows.length - 1, rows.indexOf(document.activeElement) + step))).focus();
     else return;
     event.preventDefault();
