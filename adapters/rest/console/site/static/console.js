@@ -1,4 +1,4 @@
-// Comfort only: every page works without this script.
+// Comfort only: pages work without this script.
 (() => {
   // <button data-copy="id of the text" hidden>
   for (const button of document.querySelectorAll("button[data-copy]")) {
