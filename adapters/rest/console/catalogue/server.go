@@ -83,7 +83,7 @@ type linkView struct {
 // installView is how to install the server in a client.
 type installView struct {
 	ID, Client, File, Snippet string
-	Link                      template.URL // installs it by a click; empty for a client without such links
+	Link                      template.URL // installs it by a click; empty for a client without links
 	Problem                   string       // why the client cannot use the server
 	Unlisted                  string       // why allow lists cannot have it; empty if they can
 	Raw                       string       // the address of a snippet that is too long for the page
@@ -129,14 +129,19 @@ func (p *Pages) server(v *site.Visit) error {
 	if err := p.fill(v, &view, record); err != nil {
 		return err
 	}
-	head := site.Head{Title: view.windowTitle(v.Params("version") != "")}
-	if v.Text("done") == "owner" && view.OwnerPath != "" {
-		head.Notice = "The owner is set."
+	title := view.windowTitle(v.Params("version") != "")
+	return v.Render(serverPage, site.Head{Title: title, Notice: view.notice(v.Text("done"))}, view)
+}
+
+// notice returns what the person has just done, if the person may do it.
+func (view *serverView) notice(done string) string {
+	switch {
+	case done == "owner" && view.OwnerPath != "":
+		return "The owner is set."
+	case done == "published" && view.StatusPath != "":
+		return "Published. Programs see it now."
 	}
-	if v.Text("done") == "published" && view.StatusPath != "" {
-		head.Notice = "Published. Programs see it now."
-	}
-	return v.Render(serverPage, head, view)
+	return ""
 }
 
 // windowTitle returns the title of the window, with the version if the address has it.

@@ -141,7 +141,7 @@ func (p *Pages) webhooks(ctx context.Context) (items []Item, err error) {
 	return items, err
 }
 
-// providers returns the providers of company sign-in with problems. One that is away lets nobody sign in.
+// providers returns the providers of company sign-in with problems. With one that is away, its people cannot sign in.
 func (p *Pages) providers(ctx context.Context) (items []Item, err error) {
 	all, err := p.ports.Operating.Providers.List(ctx)
 	for _, one := range all {

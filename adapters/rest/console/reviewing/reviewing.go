@@ -143,11 +143,16 @@ func (p *Pages) decide(v *site.Visit) error {
 	if err != nil {
 		return err
 	}
+	return p.follow(v, who, id, noticeOf(decided, decision))
+}
+
+// noticeOf returns the notice of a decision.
+func noticeOf(decided review.Shown, decision string) string {
 	switch {
 	case decided.State == review.Pending:
-		decision = "first"
+		return "first"
 	case decided.Kind == review.Tools:
-		decision += "-tools"
+		return decision + "-tools"
 	}
-	return p.follow(v, who, id, decision)
+	return decision
 }
