@@ -212,6 +212,7 @@ func codeOf(t *testing.T, secret string) string {
 // TestMailAboutReviews chooses when a reviewer gets mail. Who has the password alone cannot silence it.
 func TestMailAboutReviews(t *testing.T) {
 	e, s := start(t)
+	e.WantAuditEvents(t)
 	bea := e.NewPerson(t, "bea@example.com", "review com.example/*")
 	b := newBrowser(t, s)
 	b.signIn(bea)

@@ -78,12 +78,12 @@ func New(p Ports) *Console {
 	of.Reviews, of.IsEmpty, of.Trail = p.Auth.Reviewing.Reviews, p.Auth.SignIn.Joining.IsEmpty, p.Auth.SignIn.Trail
 	of.Access = p.Auth.Operating.Access
 	s := site.New(p.Auth.Site, p.Brand)
-	reviews := reviewing.New(s, p.Auth.Reviewing)
 	c := &Console{site: s, authorizes: p.Auth.Authorizing.On(), pages: []pages{
 		s, guide.New(s), catalogue.New(s, of), catalogue.NewConnect(s, p.Views, p.Public, p.MCP), signin.New(s, p.Auth.SignIn),
 		account.New(s, p.Auth.Account), publishing.New(s, p.Auth.Publishing),
-		reviews, operating.New(s, p.Auth.Operating), inbox.New(s, inbox.Ports{
-			Account: p.Auth.Account, Publishing: p.Auth.Publishing, Operating: p.Auth.Operating, Finder: p.Finder, Reviews: reviews,
+		reviewing.New(s, p.Auth.Reviewing), operating.New(s, p.Auth.Operating), inbox.New(s, inbox.Ports{
+			Account: p.Auth.Account, Operating: p.Auth.Operating, Policies: p.Auth.Publishing.Policies, Allow: publishing.AllowAddress,
+			Reviews: p.Auth.Reviewing.Reviews, Finder: p.Finder,
 		}),
 	}}
 	if c.authorizes {

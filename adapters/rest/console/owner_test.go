@@ -14,6 +14,7 @@ import (
 // well. Readers see it, and find servers without an owner.
 func TestOwner(t *testing.T) {
 	e, s := start(t)
+	e.WantAuditEvents(t)
 	ada := e.NewWriter(t, s, "ada@example.com", "publish com.example/*", "edit com.example/*")
 	publishVersion(t, s, ada, "com.example/weather", "1.0.0")
 	publishVersion(t, s, ada, "com.example/mail", "1.0.0")

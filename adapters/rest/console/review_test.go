@@ -351,6 +351,7 @@ func TestRequestChanges(t *testing.T) {
 // TestTwoReviewers approves what is dangerous by two people.
 func TestTwoReviewers(t *testing.T) {
 	e, s := start(t, "REGISTRY_REVIEW=on", "REVIEW_DANGEROUS=two")
+	e.WantAuditEvents(t)
 	ada := e.NewWriter(t, s, "ada@example.com", "publish com.example/*")
 	publishVersion(t, s, ada, "com.example/one", "1.0.0")
 	publishVersion(t, s, ada, "com.example/two", "1.0.0")

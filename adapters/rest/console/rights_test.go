@@ -11,6 +11,7 @@ import (
 // confirmed only by an operator and only while it exists.
 func TestRights(t *testing.T) {
 	e, s := start(t)
+	e.WantAuditEvents(t)
 	e.NewPerson(t, "ada@example.com", "publish com.example/*", "review *")
 	stranger := newVerified(t, e, s, "pia@example.com", "publish *", "review *", "edit *")
 	b := newOperator(t, e, s)

@@ -34,7 +34,7 @@ func TestCompletionOfStore(t *testing.T) {
 	dir := newDatabase(t)
 	for _, line := range []string{
 		"user add --email ada@example.com --name Ada --password-stdin", "user add --email bea@example.com --name Bea --password-stdin",
-		"view set partners --pattern com.example/*", "service-account set ci",
+		"view add partners --include com.example/*", "service-account set ci",
 	} {
 		if r := runCommand(t, dir, "Correct-Horse-7-Battery", strings.Fields(line)...); r.code != cli.ExitOK {
 			t.Fatalf("%s: %+v", line, r)

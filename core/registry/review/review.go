@@ -313,6 +313,11 @@ func (s Submitter) People() []registry.Holder {
 	return []registry.Holder{registry.Holder(s.Key)}
 }
 
+// WaitsFor reports whether a person may decide next, who has neither submitted the document nor approved it first.
+func (r Review) WaitsFor(person registry.Holder) bool {
+	return r.State == Pending && !r.IsOwn(person) && r.First.By != string(person)
+}
+
 // IsOwn reports whether a person has submitted the document, or created a policy by which it was
 // submitted.
 func (r Review) IsOwn(person registry.Holder) bool {

@@ -71,3 +71,14 @@ type Approval struct {
 	At   time.Time
 	Text Text // what exactly was approved
 }
+
+// CompareDanger orders what is dangerous before the rest.
+func CompareDanger(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}

@@ -129,11 +129,10 @@ func (p *Pages) server(v *site.Visit) error {
 	if err := p.fill(v, &view, record); err != nil {
 		return err
 	}
-	title := view.windowTitle(v.Params("version") != "")
-	return v.Render(serverPage, site.Head{Title: title, Notice: view.notice(v.Text("done"))}, view)
+	return v.Render(serverPage, site.Head{Title: view.windowTitle(v.Params("version") != ""), Notice: view.notice(v.Text("done"))}, view)
 }
 
-// notice returns what the person has just done, if the person may do it.
+// notice says what has just been done, to somebody who may have done it.
 func (view *serverView) notice(done string) string {
 	switch {
 	case done == "owner" && view.OwnerPath != "":

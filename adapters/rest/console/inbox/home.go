@@ -67,12 +67,12 @@ func (p *Pages) addItems(v *site.Visit, _ authority.Caller, view *homeView) erro
 // addSubmitted adds what the person has submitted: what waits, and what was decided lately.
 func (p *Pages) addSubmitted(v *site.Visit, who authority.Caller, view *homeView) error {
 	own := reviewing.Query{Limit: "6", Filter: reviewing.Filter{Own: true, Brief: true}}
-	waiting, err := p.ports.Publishing.Reviews.List(v.UserContext(), who, own)
+	waiting, err := p.ports.Reviews.List(v.UserContext(), who, own)
 	if err != nil {
 		return err
 	}
 	own.Decided = true
-	decided, err := p.ports.Publishing.Reviews.List(v.UserContext(), who, own)
+	decided, err := p.ports.Reviews.List(v.UserContext(), who, own)
 	for _, r := range decided.Reviews {
 		if time.Since(r.DecidedAt) < decidedFor {
 			view.Decided = append(view.Decided, r)

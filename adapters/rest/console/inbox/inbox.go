@@ -13,14 +13,15 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/account"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/operating"
-	"github.com/tollgate-dev/tollgate/adapters/rest/console/publishing"
-	"github.com/tollgate-dev/tollgate/adapters/rest/console/reviewing"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/recent"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/delegating"
+	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 )
 
 //go:embed templates
@@ -36,11 +37,12 @@ const Path = site.Root + "inbox"
 
 // Ports are the use cases that the pages call.
 type Ports struct {
-	Account    account.Ports
-	Publishing publishing.Ports
-	Operating  operating.Ports
-	Finder     *browsing.Finder
-	Reviews    *reviewing.Pages
+	Account   account.Ports
+	Operating operating.Ports
+	Policies  *delegating.Policies
+	Allow     func(publisher.Refused) string // the address of the form that allows a refused proof
+	Reviews   *reviewing.Service
+	Finder    *browsing.Finder
 }
 
 // Pages are the two pages. It is safe for concurrent use.
@@ -103,7 +105,7 @@ func (p *Pages) gather(v *site.Visit) (view inboxView, err error) {
 	}
 	p.keep(v, len(rest))
 	view.Items = append(view.Items, rest...)
-	slices.SortStableFunc(view.Items, func(a, b Item) int { return reviewing.CompareDanger(a.Danger, b.Danger) })
+	slices.SortStableFunc(view.Items, func(a, b Item) int { return review.CompareDanger(a.Danger, b.Danger) })
 	publishes, err := v.Holds(registry.ActionPublish)
 	if err != nil {
 		return view, err
@@ -156,7 +158,7 @@ func (p *Pages) countReviews(v *site.Visit) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return p.ports.Publishing.Reviews.CountPending(v.UserContext(), who)
+	return p.ports.Reviews.CountPending(v.UserContext(), who)
 }
 
 // rest returns what waits for a person besides reviews.

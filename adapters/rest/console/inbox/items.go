@@ -10,8 +10,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/account"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/operating"
-	"github.com/tollgate-dev/tollgate/adapters/rest/console/publishing"
-	"github.com/tollgate-dev/tollgate/adapters/rest/console/reviewing"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -20,9 +18,13 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
+
+// firstPoints is how many points of a review its row has.
+const firstPoints = 2
 
 // soon is how long before its end something is in the Inbox.
 const soon = 14 * 24 * time.Hour
@@ -39,15 +41,23 @@ func (p *Pages) addReviews(v *site.Visit, view *inboxView) (err error) {
 	if err != nil {
 		return err
 	}
-	rows, err := p.ports.Reviews.Waiting(v, who)
-	for _, r := range rows {
-		view.Items = append(view.Items, Item{
-			Path: reviewing.Path + "/" + string(r.ID), Title: r.Name.String(), Version: r.Version.String(),
-			Kind: reviewing.KindInWords(r.Kind), By: r.Submitter.Key, Points: r.Points, More: r.More, Danger: r.Danger, At: r.SubmittedAt,
-		})
+	page, err := p.ports.Reviews.List(v.UserContext(), who, reviewing.Query{})
+	for _, r := range page.Reviews {
+		if !r.WaitsFor(registry.Holder(v.Session.UserID)) {
+			continue
+		}
+		view.Items = append(view.Items, newReviewItem(&r))
 	}
-	view.Listed = len(rows)
+	view.Listed = len(view.Items)
 	return err
+}
+
+func newReviewItem(r *review.Shown) Item {
+	points := r.Signs[:min(len(r.Signs), firstPoints)]
+	return Item{
+		Path: site.Root + "reviews/" + string(r.ID), Title: r.Name.String(), Version: r.Version.String(),
+		Kind: site.ReviewKinds[r.Kind], By: r.Submitter.Key, Points: points, More: len(r.Signs) - len(points), Danger: r.IsDangerous(), At: r.SubmittedAt,
+	}
 }
 
 // refused returns the proofs of publishers that were refused, and that the person may allow.
@@ -59,11 +69,11 @@ func (p *Pages) refused(ctx context.Context, v *site.Visit) (items []Item, err e
 	if err != nil {
 		return nil, err
 	}
-	all, err := p.ports.Publishing.Policies.Refused(ctx, who)
+	all, err := p.ports.Policies.Refused(ctx, who)
 	for _, r := range all {
 		points := []review.Sign{{Words: "Nobody has allowed it to publish", Name: r.Draft.Pattern}}
 		items = append(items, Item{
-			Path: publishing.AllowAddress(r), Title: cmp.Or(r.Draft.Domain, r.Draft.Subject, r.Draft.Issuer), Kind: "Refused proof", Points: points, At: r.Time,
+			Path: p.ports.Allow(r), Title: cmp.Or(r.Draft.Domain, r.Draft.Subject, r.Draft.Issuer), Kind: "Refused proof", Points: points, At: r.Time,
 		})
 	}
 	return items, err
@@ -92,9 +102,9 @@ func (p *Pages) ending(ctx context.Context, v *site.Visit) (items []Item, err er
 	if err != nil {
 		return nil, err
 	}
-	policies, err := p.ports.Publishing.Policies.List(ctx, who)
+	policies, err := p.ports.Policies.List(ctx, who)
 	for _, one := range policies {
-		add(publishing.TrustedPath, one.Pattern.String(), "Trusted publishing that ends", one.ExpiresAt)
+		add(site.Root+"own/trusted", one.Pattern.String(), "Trusted publishing that ends", one.ExpiresAt)
 	}
 	return items, err
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 )
 
-// TrustedPath is the path of the page with who may publish without a person.
-const TrustedPath = ownPath + "/trusted"
-
-const allowPath = TrustedPath + "/add/"
+const (
+	trustedPath = ownPath + "/trusted"
+	allowPath   = trustedPath + "/add/"
+)
 
 var (
 	trustedPage = site.NewPage(templates, "templates/trusted.html")
@@ -63,12 +63,12 @@ var trustedNotices = map[string]string{
 }
 
 func (p *Pages) mountTrusted(r fiber.Router) {
-	r.Get(TrustedPath, p.site.Require(auth.Unverified, p.trusted))
+	r.Get(trustedPath, p.site.Require(auth.Unverified, p.trusted))
 	r.Get(allowPath+":means", p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.showAllow(v, nil) }))
 	p.site.Post(r, allowPath+":means", 0, site.Act{
 		Level: auth.Unverified, Title: "Allow it to publish", Do: p.allow, Show: p.showAllow, Keep: true,
 	})
-	p.site.Post(r, TrustedPath+"/:id/remove", 2, site.Act{
+	p.site.Post(r, trustedPath+"/:id/remove", 2, site.Act{
 		Level: auth.Unverified, Title: "Remove this policy", Do: p.removePolicy,
 	})
 }
@@ -245,7 +245,7 @@ func (p *Pages) allow(v *site.Visit) error {
 	if err == nil {
 		_, err = p.ports.Policies.Add(v.UserContext(), who, d)
 	}
-	return v.Done(err, TrustedPath, "allowed")
+	return v.Done(err, trustedPath, "allowed")
 }
 
 func (p *Pages) removePolicy(v *site.Visit) error {
@@ -258,5 +258,5 @@ func (p *Pages) removePolicy(v *site.Visit) error {
 		err = p.ports.Policies.Remove(v.UserContext(), who, registry.PolicyID(id),
 			func(one *publisher.Policy) error { return registry.CheckByHand(one.ManagedBy, "") })
 	}
-	return v.Done(err, TrustedPath, "removed")
+	return v.Done(err, trustedPath, "removed")
 }

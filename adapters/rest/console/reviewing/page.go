@@ -110,7 +110,7 @@ func newReviewView(v *site.Visit, shown review.Shown) (reviewView, error) {
 	path := Path + "/" + string(shown.ID)
 	what := map[bool]string{true: "list", false: "document"}[shown.Kind == review.Tools]
 	view := reviewView{
-		What: what, Danger: shown.IsDangerous(), Mine: shown.First.By == string(v.Session.UserID), Shown: shown, Kind: kinds[shown.Kind],
+		What: what, Danger: shown.IsDangerous(), Mine: shown.First.By == string(v.Session.UserID), Shown: shown, Kind: site.ReviewKinds[shown.Kind],
 		Whole: path + "/document", Action: path + "/decide", Open: shown.State == review.Pending,
 		Own: shown.IsOwn(registry.Holder(v.Session.UserID)), Comment: v.Form.Get("comment"),
 	}

@@ -10,22 +10,20 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
-// Waiting returns the first page of what waits for a person, who has submitted and approved none of it, in the order of the list.
-func (p *Pages) Waiting(v *site.Visit, who authority.Caller) ([]Row, error) {
+// waiting returns the first page of what waits for a person, who has submitted and approved none of it, in the order of the list.
+func (p *Pages) waiting(v *site.Visit, who authority.Caller) ([]queueRow, error) {
 	found, err := p.ports.Reviews.List(v.UserContext(), who, reviewing.Query{})
 	if err != nil {
 		return nil, err
 	}
 	view := queueView{Open: true}
 	view.add(found)
-	return slices.DeleteFunc(view.Reviews, func(r Row) bool {
-		return r.IsOwn(registry.Holder(v.Session.UserID)) || r.First.By == string(v.Session.UserID)
-	}), err
+	return slices.DeleteFunc(view.Reviews, func(r queueRow) bool { return !r.WaitsFor(registry.Holder(v.Session.UserID)) }), err
 }
 
 // next returns the review that a person decides next; empty without one.
 func (p *Pages) next(v *site.Visit, who authority.Caller) (registry.ReviewID, error) {
-	waiting, err := p.Waiting(v, who)
+	waiting, err := p.waiting(v, who)
 	if err != nil || len(waiting) == 0 {
 		return "", err
 	}
@@ -60,14 +58,14 @@ func (p *Pages) addPast(v *site.Visit, view *reviewView) (err error) {
 
 // addNeighbours adds the reviews before and after one, of those that wait for a person.
 func (p *Pages) addNeighbours(v *site.Visit, who authority.Caller, view *reviewView) error {
-	waiting, err := p.Waiting(v, who)
+	waiting, err := p.waiting(v, who)
 	if err != nil {
 		return err
 	}
 	if view.Waiting, err = p.ports.Reviews.CountPending(v.UserContext(), who); err != nil {
 		return err
 	}
-	i := slices.IndexFunc(waiting, func(r Row) bool { return r.ID == view.ID })
+	i := slices.IndexFunc(waiting, func(r queueRow) bool { return r.ID == view.ID })
 	if i > 0 {
 		view.Previous = Path + "/" + string(waiting[i-1].ID)
 	}

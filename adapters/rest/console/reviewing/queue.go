@@ -23,7 +23,7 @@ type queueView struct {
 	Filter   queueFilter
 	Filtered bool
 	States   []stateLink
-	Reviews  []Row
+	Reviews  []queueRow
 	Kinds    map[review.Kind]string // in words
 	Next     string
 	Later    bool
@@ -65,8 +65,8 @@ func (p *Pages) queue(v *site.Visit, problems site.Problems) error {
 		site.Head{Title: "Reviews", Notice: p.notice(v, who), Problems: problems.Only("comment")}, view)
 }
 
-// Row is a review in the list.
-type Row struct {
+// queueRow is a review in the list.
+type queueRow struct {
 	review.Shown
 
 	Points    []review.Sign // the first ones of its summary
@@ -80,23 +80,12 @@ type Row struct {
 const rowPoints = 2
 
 // newQueueRow returns the row of a review with its summary.
-func newQueueRow(r review.Shown) Row {
-	return Row{
+func newQueueRow(r review.Shown) queueRow {
+	return queueRow{
 		Shown: r, Selects: r.Kind != review.Tools, Danger: r.IsDangerous(),
 		Rejecting: slices.ContainsFunc(r.Signs, func(s review.Sign) bool { return s.Alone }),
 		Points:    r.Signs[:min(len(r.Signs), rowPoints)], More: max(0, len(r.Signs)-rowPoints),
 	}
-}
-
-// CompareDanger orders what is dangerous before the rest.
-func CompareDanger(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
 }
 
 // add adds a page of reviews. What waits is in the order of danger, and then of time.
@@ -104,7 +93,7 @@ func (view *queueView) add(found reviewing.Page) {
 	for _, r := range found.Reviews {
 		view.Reviews = append(view.Reviews, newQueueRow(r))
 	}
-	slices.SortStableFunc(view.Reviews, func(a, b Row) int { return CompareDanger(a.Danger, b.Danger) })
+	slices.SortStableFunc(view.Reviews, func(a, b queueRow) int { return review.CompareDanger(a.Danger, b.Danger) })
 	if found.NextCursor != "" {
 		view.Next = view.Filter.path(found.NextCursor)
 	}
@@ -117,7 +106,7 @@ func newQueueView(v *site.Visit) (view queueView, q reviewing.Query, err error) 
 		Namespace: v.Text("namespace"), Kind: v.Text("kind"), Age: v.Text("age"),
 	}
 	view = queueView{
-		Filter: f, Filtered: f != queueFilter{State: f.State}, States: stateLinks(f), Kinds: kinds,
+		Filter: f, Filtered: f != queueFilter{State: f.State}, States: stateLinks(f), Kinds: site.ReviewKinds,
 		Later: v.Text("cursor") != "", Open: f.State == string(review.Pending), Chosen: selected(v),
 		Comment: v.Form.Get("comment"),
 	}

@@ -72,15 +72,6 @@ func (p *Pages) Mount(r fiber.Router) {
 	p.site.Post(r, releasePath, 1, site.Act{Level: auth.Unverified, Title: "Release from quarantine", Do: p.release})
 }
 
-// kinds are the kinds of submissions in words.
-var kinds = map[review.Kind]string{
-	review.NewServer: "New server", review.NewVersion: "New version", review.Replacement: "Changed document",
-	review.Tools: "Changed tools",
-}
-
-// KindInWords returns a kind of submissions in words.
-func KindInWords(k review.Kind) string { return kinds[k] }
-
 // notices say what has just been done.
 var notices = map[string]string{
 	"approve": "Approved. The document is listed now.", "approve-tools": "Approved. The tools are the approved ones now.",
@@ -143,11 +134,11 @@ func (p *Pages) decide(v *site.Visit) error {
 	if err != nil {
 		return err
 	}
-	return p.follow(v, who, id, noticeOf(decided, decision))
+	return p.follow(v, who, id, nameNotice(decided, decision))
 }
 
-// noticeOf returns the notice of a decision.
-func noticeOf(decided review.Shown, decision string) string {
+// nameNotice returns the key in notices of what a decision did.
+func nameNotice(decided review.Shown, decision string) string {
 	switch {
 	case decided.State == review.Pending:
 		return "first"

@@ -319,6 +319,12 @@ func ReviewBadge(s review.State) Badge {
 	}[s]
 }
 
+// ReviewKinds are the kinds of submissions in words.
+var ReviewKinds = map[review.Kind]string{
+	review.NewServer: "New server", review.NewVersion: "New version", review.Replacement: "Changed document",
+	review.Tools: "Changed tools",
+}
+
 // Level is a trust level on a page.
 type Level struct {
 	Name  string
