@@ -74,7 +74,7 @@ func (b *HotKeyBudget) Sweep(rules iter.Seq[*Rule], now time.Time) {
 // count for each minute. Its zero value is ready for use. It is safe for concurrent use.
 type HotKeys struct {
 	sampled atomic.Int64  // the Unix time in minutes of the latest one with exactDecisions
-	number  atomic.Uint64 // of the latest decision in such a minute
+	number  atomic.Uint64 // of the latest decision in that minute
 	mutex   sync.Mutex
 	keys    *trackedHotKeys // nil until the first hit
 }
@@ -116,12 +116,12 @@ var hotKeySeed = maphash.MakeSeed()
 type KeyHits struct {
 	Entries []Entry // that name the key (Rule.AppendCounterEntries)
 	Hits    uint64  // at most MaxHits
-	Weight  uint64  // how many such decisions it stands for
+	Weight  uint64  // how many of these decisions it counts for
 	Refused bool
 	Now     time.Time
 }
 
-// Weight returns how many decisions a decision at this time stands for, and 0 if it need not be
+// Weight returns how many decisions a decision at this time counts for, and 0 if it need not be
 // counted, because others of its rule stand for it.
 func (k *HotKeys) Weight(now time.Time) uint64 {
 	switch {

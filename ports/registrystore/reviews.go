@@ -127,8 +127,8 @@ type Quarantine interface {
 	// ordered by version.
 	PriorStatuses(ctx context.Context, name registry.Name) ([]registry.PriorStatus, error)
 	// Add stores an entry, and prior statuses of versions of its server. A prior status that is
-	// stored already does not change. It returns fault.Conflict, and stores nothing, if there is
-	// such an entry.
+	// stored already does not change. It returns fault.Conflict, and stores nothing, if the entry
+	// exists.
 	Add(ctx context.Context, q registry.Quarantined, prior []registry.PriorStatus) error
 	// SetPrior stores prior statuses of versions of a server, in place of those that are stored.
 	SetPrior(ctx context.Context, name registry.Name, prior []registry.PriorStatus) error

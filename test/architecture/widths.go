@@ -41,7 +41,7 @@ func isUnbreakable(line string, most int) bool {
 		strings.HasPrefix(text, "// ") && len(text) > most/2 && !strings.Contains(text[3:], " ")
 }
 
-// literalLines returns the lines, counted from one, on which a long string or a struct tag stands,
+// literalLines returns the lines, counted from one, on which a long string or a struct tag is,
 // and those of raw strings.
 func literalLines(s source) map[int]bool {
 	lines := map[int]bool{}

@@ -10,7 +10,7 @@ import (
 )
 
 // TestChangelog checks that the versions of CHANGELOG.md have a date and are sorted, the newest
-// first, that the Helm chart installs the newest, and that no entry stands twice: merges of branches
+// first, that the Helm chart installs the newest, and that no entry is there twice: merges of branches
 // keep the lines of both.
 func TestChangelog(t *testing.T) {
 	text, err := os.ReadFile("../../CHANGELOG.md")

@@ -238,7 +238,7 @@ func (b *browser) callersAndUsage(e *fixture.Environment, s *fixture.Service) {
 	dan.Open("/console/account/access?after=~", http.StatusOK).WantText("You may use no further server.")
 }
 
-// TestNewRuleInSteps asks for a rule in three steps, which keep what was entered, name what exists, warn of
+// TestNewRuleInSteps adds a rule in three steps, which keep what was entered, name what exists, warn of
 // what does not, and try the rule before it is stored.
 func TestNewRuleInSteps(t *testing.T) {
 	e, s := start(t, "DECIDE=on", fixture.RiskPolicy("relaxed"))

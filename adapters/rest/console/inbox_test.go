@@ -16,7 +16,7 @@ import (
 )
 
 // TestInbox has one thing of each kind that waits, and checks who sees it, in which order, and the number in the
-// header. Nobody sees what waits for somebody else, or what the trust of the session does not admit.
+// header. A person sees only their own, as far as the trust of the session admits.
 func TestInbox(t *testing.T) {
 	const origin = "https://registry.example.com"
 	issuer := oidcissuer.Start(t)

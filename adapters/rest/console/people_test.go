@@ -109,7 +109,7 @@ func leave(t *testing.T, e *fixture.Environment, email string) {
 }
 
 // TestLeavers: a person whom the company lets in no more is marked in the list, on the page and in the Inbox until the
-// account is disabled, and nobody else is. Only an operator with full trust sees it.
+// account is disabled, and no other person is. Only an operator with full trust sees it.
 func TestLeavers(t *testing.T) {
 	e, s := start(t)
 	b := newOperator(t, e, s)

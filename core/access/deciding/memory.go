@@ -187,7 +187,7 @@ func (s *Service) refresh() (r *reading, began bool) {
 }
 
 // Follow reads rules and listings until the context ends, so that the first caller need not wait for them,
-// and what has changed is in force although no one asks. After a failure it tries again, until it succeeds.
+// and what has changed is in force without a question. After a failure it tries again, until it succeeds.
 func (s *Service) Follow(ctx context.Context) {
 	s.refresh()
 	for pause := followEvery; s.ports.Waiter.Wait(ctx, pause); {

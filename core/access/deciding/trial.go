@@ -26,7 +26,7 @@ type heardKind struct {
 	id, client, server, method, tool string
 }
 
-// heardCall is a kind of calls. One of them stands for all.
+// heardCall is a kind of calls. One of them represents all.
 type heardCall struct {
 	heardKind
 

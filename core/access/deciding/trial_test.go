@@ -52,7 +52,7 @@ func TestReplay(t *testing.T) {
 	for i := range 5000 {
 		call(&nobody, fmt.Sprint("tool", i))
 	}
-	call(&ada, "read_"+strings.Repeat("x", 500)) // nobody needs its name
+	call(&ada, "read_"+strings.Repeat("x", 500)) // its name is not needed
 	got := replay(deny)
 	if got.Calls != 5004 || len(got.Changed) != 1 ||
 		got.Changed[0] != (deciding.ReplayedCall{Subject: "person:ada@example.com", Server: "com.example/weather", Tool: "read_a", Calls: 3, Before: access.Allow, After: access.Deny}) {

@@ -250,7 +250,7 @@ func TestPolls(t *testing.T) {
 	wantCode(t, fx, auth.LinkSecret("."+code), auth.CodeInvalidCredentials)
 	must.Succeed(t, fx.service.Decide(t.Context(), fx.by, code, false))
 	wantCode(t, fx, secret, auth.CodeAccessDenied)
-	wantCode(t, fx, secret, auth.CodeInvalidCredentials) // it was told
+	wantCode(t, fx, secret, auth.CodeInvalidCredentials) // the code was answered once
 }
 
 // TestCodes checks the form of codes, how they may be entered, and that each is decided once.

@@ -66,7 +66,7 @@ func (s *Service) List(
 }
 
 // Remove removes a token of an owner, which is refused from then on. It returns fault.NotFound if
-// the owner has no such token.
+// the owner does not have the token.
 func (s *Service) Remove(ctx context.Context, owner auth.Owner, id auth.APITokenID) error {
 	return s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
 		t, err := s.ports.Tokens.Remove(ctx, owner, id)

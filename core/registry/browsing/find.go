@@ -27,7 +27,7 @@ type FinderPorts struct {
 	Servers   registrystore.SnapshotReader
 	Views     Views
 	Grants    registrystore.Grants
-	// Collections is nil where nobody looks for one.
+	// Collections is nil without collections.
 	Collections management.Store[view.CollectionName, view.Collection]
 	Waiter      clock.Waiter
 	Reporter    report.Reporter

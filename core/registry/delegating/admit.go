@@ -26,7 +26,7 @@ type attempt struct {
 	proof      *publisher.Proof
 	address    netip.Addr
 	unverified bool   // the ID token could not be verified
-	unallowed  bool   // the proof holds, and nobody has allowed it anything
+	unallowed  bool   // the proof holds, and no policy allows it anything
 	service    string // the service account of a workload; empty for a publisher
 	policies   []publisher.Policy
 }

@@ -10,7 +10,7 @@ import (
 
 // The details of an audit event of a proof by which Refused reads it.
 const (
-	DetailHolds  = "holds" // the proof holds, and nobody has allowed it anything
+	DetailHolds  = "holds" // the proof holds, and no policy allows it anything
 	DetailClaims = "claims"
 )
 

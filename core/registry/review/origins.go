@@ -307,6 +307,14 @@ func withoutPath(url string) string {
 	return url
 }
 
+// withoutHost returns what follows the host of a URL, or all of a text without a fixed host.
+func withoutHost(url string) string {
+	if _, path, fixed := cutHost(url); fixed {
+		return path
+	}
+	return url
+}
+
 // cutHost returns the scheme and the host of a URL, with its port, and what follows. It reports
 // false if the scheme or the host is a variable, or if the URL has a user.
 func cutHost(url string) (host, path string, fixed bool) {

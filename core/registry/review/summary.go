@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 )
@@ -41,6 +42,7 @@ type Point struct {
 	Removed       bool
 	Name          string // of what it is about
 	Before, After string // the value, as far as it is one short text
+	Note          string // which secrets go to a host, or of which package a command is; may be empty
 }
 
 // IsDangerous reports whether a point is about where data goes, which code runs and with what.
@@ -121,6 +123,7 @@ type fact struct {
 	name     string // shown
 	text     string // the value that is shown; may be empty
 	detail   string // the value that is compared
+	note     string
 }
 
 // namedPoint is a point with the property of the document that it is in.
@@ -153,7 +156,7 @@ func readFacts(root jsonvalue.Object) []fact {
 		found := Origins{hosts: map[string]bool{}}
 		found.addHosts(root[property])
 		for _, host := range slices.Sorted(maps.Keys(found.hosts)) {
-			f.add(fact{topic: TopicHost, property: property, key: host, name: host})
+			f.add(fact{topic: TopicHost, property: property, key: host, name: host, note: secretsTo(host, root.Objects(property))})
 		}
 	}
 	for _, r := range root.Objects("remotes") {
@@ -183,6 +186,7 @@ func (f *facts) addTransport(property, key, name string, t jsonvalue.Object) {
 	}
 	f.add(fact{topic: TopicTransport, property: property, key: key, name: name, text: t.Text("type")})
 	if rest := without(t, "type", "headers"); len(rest) > 0 {
+		replaceText(rest, "url", withoutHost)
 		f.add(fact{topic: TopicAddress, property: property, key: key, name: name, text: t.Text("url"), detail: encode(rest)})
 	}
 	for _, h := range t.Objects("headers") {
@@ -203,7 +207,7 @@ func (f *facts) addPackage(p jsonvalue.Object, own versions) {
 		text: p.Text("version"), detail: encode(rest),
 	})
 	if hint := p.Text("runtimeHint"); hint != "" {
-		f.add(fact{topic: TopicCommand, property: "packages", key: key, name: p.Text("identifier"), text: hint})
+		f.add(fact{topic: TopicCommand, property: "packages", key: key, name: hint, text: hint, note: "for " + p.Text("identifier")})
 	}
 	for _, list := range []string{"runtimeArguments", "packageArguments"} {
 		for _, a := range p.Objects(list) {
@@ -219,6 +223,25 @@ func (f *facts) addPackage(p jsonvalue.Object, own versions) {
 		f.addInput(TopicVariable, "packages", key, v)
 	}
 	f.addTransport("packages", key, p.Text("registryType")+" "+p.Text("identifier"), p.Inner("transport"))
+}
+
+// secretsTo returns in words which secrets the remotes at a host get; empty for none.
+func secretsTo(host string, remotes []jsonvalue.Object) string {
+	f, names := &facts{seen: map[string]int{}}, []string(nil)
+	for _, r := range remotes {
+		if withoutPath(r.Text("url")) == host {
+			f.addTransport("remotes", host, host, r)
+		}
+	}
+	for _, one := range f.list {
+		if one.topic == TopicSecret && !slices.Contains(names, one.name) {
+			names = append(names, one.name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "secret " + strings.Join(names, ", ") + " goes there"
 }
 
 // addInput adds a header or an environment variable, and the secrets in it.
@@ -331,16 +354,16 @@ func pairFacts(removed, added []fact) (points []namedPoint) {
 			single[f.topic] = f
 			continue
 		}
-		points = append(points, namedPoint{Point{Topic: f.topic, Removed: true, Name: f.name, Before: f.shown()}, f.property})
+		points = append(points, namedPoint{Point{Topic: f.topic, Removed: true, Name: f.name, Before: f.shown(), Note: f.note}, f.property})
 	}
 	for _, f := range fresh {
 		if o, paired := single[f.topic]; paired {
-			if !o.isOf(f) {
+			if !o.isOf(f) && !o.isMoved(f, fresh) {
 				points = append(points, changedPoint(o, f))
 			}
 			continue
 		}
-		points = append(points, namedPoint{Point{Topic: f.topic, Added: true, Name: f.name, After: f.shown()}, f.property})
+		points = append(points, namedPoint{Point{Topic: f.topic, Added: true, Name: f.name, After: f.shown(), Note: f.note}, f.property})
 	}
 	return points
 }
@@ -358,11 +381,21 @@ func (f fact) isOf(other fact) bool {
 	return (f.topic == TopicCommand || f.topic == TopicTransport) && f.text == other.text
 }
 
-// changedPoint returns the point of a fact that changed. One whose name changed has the names as
-// values.
+// isMoved reports whether the address of a remote is the same at another host, which is new and has a point itself.
+func (f fact) isMoved(other fact, fresh []fact) bool {
+	return f.topic == TopicAddress && f.detail == other.detail && slices.ContainsFunc(fresh, func(one fact) bool {
+		return one.topic == TopicHost && one.property == other.property && one.name == other.name
+	})
+}
+
+// changedPoint returns the point of a fact that changed. One whose name changed has the names as values, but for a
+// transport and an address.
 func changedPoint(before, after fact) namedPoint {
-	p := Point{Topic: after.topic, Name: after.name, Before: before.text, After: after.text}
+	p := Point{Topic: after.topic, Name: after.name, Before: before.text, After: after.text, Note: after.note}
 	switch {
+	case before.name != after.name && after.topic == TopicAddress:
+		p.Name = ""
+	case before.name != after.name && after.topic == TopicTransport: // the host or the package has a point itself
 	case before.name != after.name:
 		p.Name, p.Before, p.After = "", before.name, after.name
 	case before.text == after.text:

@@ -28,9 +28,13 @@ func TestSummarize(t *testing.T) {
 		replace []string
 		want    []string
 	}{
-		"nothing":     {nil, nil},
-		"host":        {[]string{"a.example.com", "b.example.net"}, []string{"Changed host:https://a.example.com>https://b.example.net", "Changed address:https://a.example.com>https://b.example.net"}},
-		"second host": {[]string{`"remotes":[`, `"remotes":[{"type":"sse","url":"https://b.example.net"},`}, []string{"New host https://b.example.net:", "New transport https://b.example.net:>sse", "New address https://b.example.net:"}},
+		"nothing":            {nil, nil},
+		"host":               {[]string{"a.example.com", "b.example.net"}, []string{"Changed host:https://a.example.com>https://b.example.net (secret X-Key goes there)"}},
+		"host and path":      {[]string{"a.example.com/mcp", "b.example.net/x"}, []string{"Changed host:https://a.example.com>https://b.example.net (secret X-Key goes there)", "Changed address:https://a.example.com/mcp>https://b.example.net/x"}},
+		"host and transport": {[]string{`"sse"`, `"streamable-http"`, "a.example.com", "b.example.net"}, []string{"Changed host:https://a.example.com>https://b.example.net (secret X-Key goes there)", "Changed transport https://b.example.net:sse>streamable-http"}},
+		"no repository":      {[]string{`"repository":{"url":"https://github.com/example/a","source":"github"},`, ""}, []string{"Removed repository https://github.com/example/a:"}},
+		"new command":        {[]string{`"identifier":"ghcr.io/example/a:1.0.0"`, `"identifier":"ghcr.io/example/a:1.0.0","runtimeHint":"docker"`}, []string{"New command docker: (for ghcr.io/example/a:1.0.0)"}},
+		"second host":        {[]string{`"remotes":[`, `"remotes":[{"type":"sse","url":"https://b.example.net"},`}, []string{"New host https://b.example.net:", "New transport https://b.example.net:>sse", "New address https://b.example.net:"}},
 		"transport of a package": {
 			[]string{`"identifier":"ghcr.io/example/a:1.0.0","transport":{"type":"stdio"}`, `"identifier":"ghcr.io/example/a:1.0.0","transport":{"type":"sse","url":"http://localhost:1/sse"}`},
 			[]string{"Changed transport oci ghcr.io/example/a:1.0.0:stdio>sse", "New address oci ghcr.io/example/a:1.0.0:>http://localhost:1/sse"},
@@ -39,7 +43,7 @@ func TestSummarize(t *testing.T) {
 		"package":        {[]string{`"identifier":"a"`, `"identifier":"evil"`}, []string{"Changed package:npm a>npm evil"}},
 		"version":        {[]string{`"version":"1.0.0","runtimeHint"`, `"version":"1.0.1","runtimeHint"`}, []string{"Changed package npm a:1.0.0>1.0.1"}},
 		"tag":            {[]string{"a:1.0.0", "a:1.1.0"}, []string{"Changed package:oci ghcr.io/example/a:1.0.0>oci ghcr.io/example/a:1.1.0"}},
-		"command":        {[]string{"npx", "docker"}, []string{"Changed command a:npx>docker"}},
+		"command":        {[]string{"npx", "docker"}, []string{"Changed command:npx>docker (for a)"}},
 		"argument":       {[]string{`"-y"`, `"evil"`}, []string{`Changed argument:"-y">"evil"`}},
 		"new argument":   {[]string{`"value":"-y"}`, `"value":"-y"},{"type":"named","name":"--to","value":"x"}`}, []string{`New argument "--to x":`}},
 		"variable":       {[]string{`"default":"x"`, `"default":"y"`}, []string{"Changed environment variable MODE:x>y"}},
@@ -52,13 +56,13 @@ func TestSummarize(t *testing.T) {
 		"transport":      {[]string{`"sse"`, `"streamable-http"`}, []string{"Changed transport https://a.example.com:sse>streamable-http"}},
 		"title":          {[]string{`"title":"A"`, `"title":"B"`}, []string{"Changed property title:A>B"}},
 		"unknown":        {[]string{`"title":"A"`, `"x":[1]`}, []string{"New property x:", "Removed property title:A>"}},
-		"several, order": {[]string{`"title":"A"`, `"title":"B"`, `"sse"`, `"streamable-http"`, "npx", "uvx"}, []string{"Changed command a:npx>uvx", "Changed transport https://a.example.com:sse>streamable-http", "Changed property title:A>B"}},
+		"several, order": {[]string{`"title":"A"`, `"title":"B"`, `"sse"`, `"streamable-http"`, "npx", "uvx"}, []string{"Changed command:npx>uvx (for a)", "Changed transport https://a.example.com:sse>streamable-http", "Changed property title:A>B"}},
 	} {
 		after := strings.NewReplacer(c.replace...).Replace(summarized)
 		points, err := review.Summarize([]byte(summarized), []byte(after))
 		must.Succeed(t, err)
 		got := words(points)
-		if label == "several, order" || label == "host" {
+		if label == "several, order" || strings.HasPrefix(label, "host") {
 			if !slices.Equal(got, c.want) {
 				t.Errorf("%s: %q, want %q", label, got, c.want)
 			}
@@ -87,6 +91,9 @@ func words(points []review.Point) (all []string) {
 		text += ":"
 		if p.Before != "" || p.After != "" {
 			text += p.Before + ">" + p.After
+		}
+		if p.Note != "" {
+			text += " (" + p.Note + ")"
 		}
 		all = append(all, text)
 	}

@@ -89,7 +89,7 @@ func TestReminder(t *testing.T) {
 	fx.submit(t, "eve", dangerous("4.0.0"))
 	fx.clock.Advance(45 * time.Second)
 	expect("as they have chosen", map[registry.Holder]int{"cem": 2})
-	fx.clock.Advance(epoch.AddDate(0, 0, 1).Add(-5 * time.Hour).Sub(fx.clock.Now()) - time.Minute)
+	fx.clock.Advance(epoch.AddDate(0, 0, 1).Add(-5*time.Hour).Sub(fx.clock.Now()) - time.Minute)
 	expect("before the hour of the digest", nil)
 	fx.clock.Advance(2 * time.Minute)
 	expect("the digest", map[registry.Holder]int{"ada": 2})
@@ -116,7 +116,7 @@ func TestSeveralReminders(t *testing.T) {
 	}
 }
 
-// TestChooseMail checks who may choose, and that the choice is an act: who has stolen a password silences nobody.
+// TestChooseMail checks who may choose, and that the choice is an act: a stolen password silences no reviewer.
 func TestChooseMail(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)

@@ -112,7 +112,7 @@ func (s *Service) Mail(ctx context.Context, who authority.Caller) (review.Mail, 
 }
 
 // ChooseMail stores how a person wants mail of what waits, with an act. It returns fault.Forbidden below FULL_TRUST: with
-// a stolen password nobody silences a reviewer; or without a grant to review, and fault.Invalid for another choice.
+// a stolen password no reviewer is silenced; or without a grant to review, and fault.Invalid for another choice.
 func (s *Service) ChooseMail(ctx context.Context, who authority.Caller, choice string) error {
 	holder, err := who.RequireFullTrust()
 	if err != nil {

@@ -141,7 +141,7 @@ func TestRefusedDecisions(t *testing.T) {
 }
 
 // TestRequestChanges checks that a version whose changes are requested is not listed, and waits again with its past
-// when it is submitted again; and that they are requested of nothing that nobody submits again.
+// when it is submitted again; and that only what can be submitted again gets a request.
 func TestRequestChanges(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)

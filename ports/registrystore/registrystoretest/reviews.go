@@ -51,7 +51,7 @@ func RunReviews(t *testing.T, open func(t *testing.T) ReviewStores) {
 		"decisions of operators are listed":                              listsOperatorDecisions,
 		"rules are stored, listed and removed":                           keepsRules,
 		"the time of the last notice changes only from the expected one": keepsNotices,
-		"a reviewer keeps the chosen mail, and the time of the last":      keepsMail,
+		"a reviewer keeps the chosen mail, and the time of the last":     keepsMail,
 		"one of several parallel notices is recorded":                    recordsNoticeOnce,
 		"a failed transaction stores no review":                          rollsReviewsBack,
 		"a call with a cancelled context fails":                          refusesReviewsOfCanceled,
@@ -277,84 +277,6 @@ func refusesSecondDecision(t *testing.T, s ReviewStores) {
 		t.Errorf("a second decision: %v, want fault.Conflict", err)
 	}
 	s.want(t, registrystore.ReviewQuery{}, rejected)
-}
-
-// first returns a pending review with the first of two approvals.
-func first(r review.Review, by string) review.Review {
-	r.First = review.Approval{By: by, At: hour(40), Text: "text"}
-	return r
-}
-
-func storesTwoApprovals(t *testing.T, s ReviewStores) {
-	t.Helper()
-	r := newReview(t, 1, "com.example/a", "ada")
-	s.add(t, r)
-	second := first(approved(r), "cem")
-	refused := func(label string, r review.Review) {
-		t.Helper()
-		if err := s.Reviews.Decide(t.Context(), r); err == nil {
-			t.Errorf("%s: it was stored", label)
-		}
-	}
-	refused("a second approval without a first one", second)
-	if err := s.Reviews.Decide(t.Context(), first(r, "cem")); err != nil {
-		t.Fatal(err)
-	}
-	s.want(t, registrystore.ReviewQuery{}, first(r, "cem"))
-	refused("the same first approval", first(r, "cem"))
-	refused("an approval of who is not the first", first(approved(r), "eve"))
-	other := second
-	other.First.Text = "other"
-	refused("a second approval of another text", other)
-	own := second
-	own.DecidedBy = "cem"
-	refused("both of one person", own)
-	rejected := second
-	rejected.State = review.Rejected
-	refused("a rejection that keeps it", rejected)
-	s.want(t, registrystore.ReviewQuery{}, first(r, "cem"))
-	if err := s.Reviews.Decide(t.Context(), second); err != nil {
-		t.Fatal(err)
-	}
-	s.want(t, registrystore.ReviewQuery{}, second)
-}
-
-func approvesFirstOnce(t *testing.T, s ReviewStores) {
-	t.Helper()
-	r := newReview(t, 1, "com.example/a", "ada")
-	s.add(t, r)
-	var stored atomic.Int64
-	inParallel(func(int) {
-		switch err := s.Reviews.Decide(t.Context(), first(r, "cem")); {
-		case err == nil:
-			stored.Add(1)
-		case !fault.Is(err, fault.Conflict):
-			t.Errorf("Decide: %v, want fault.Conflict", err)
-		}
-	})
-	if stored.Load() != 1 {
-		t.Errorf("%d first approvals were stored, want one", stored.Load())
-	}
-}
-
-func decidesOnce(t *testing.T, s ReviewStores) {
-	t.Helper()
-	r := newReview(t, 1, "com.example/a", "ada")
-	s.add(t, r)
-	var decided atomic.Int64
-	inParallel(func(n int) {
-		d := approved(r)
-		d.DecidedBy = fmt.Sprint("person", n)
-		switch err := s.Reviews.Decide(t.Context(), d); {
-		case err == nil:
-			decided.Add(1)
-		case !fault.Is(err, fault.Conflict):
-			t.Errorf("Decide: %v, want fault.Conflict", err)
-		}
-	})
-	if decided.Load() != 1 {
-		t.Errorf("%d decisions were stored, want one", decided.Load())
-	}
 }
 
 func listsRefused(t *testing.T, s ReviewStores) {

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
 
-// TestAddressesThatAreNotVerified signs in a person whom nobody knows by an address of an account that the
+// TestAddressesThatAreNotVerified signs in an unknown person by an address of an account that the
 // provider does not call verified, or that only looks like it (N13).
 func TestAddressesThatAreNotVerified(t *testing.T) {
 	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {

@@ -85,7 +85,7 @@ func wantInsufficient(t *testing.T, what string, a apiclient.Response, scopes ..
 	}
 }
 
-// wantNoSecrets checks that no token stands in the log of the service, in the audit log or in a list.
+// wantNoSecrets checks that no token is in the log of the service, in the audit log or in a list.
 func (s *site) wantNoSecrets(t *testing.T, lists ...apiclient.Response) {
 	t.Helper()
 	texts := []string{s.Process.Log()}

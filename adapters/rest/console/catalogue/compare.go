@@ -66,7 +66,7 @@ func (c *comparison) compare(records [2]registry.Record, lists [2][]tools.Shown)
 		}
 	}
 	left := maxDifference
-	c.Points = fitting(c, c.Points, &left, func(p review.Point) int { return width(p.Name + p.Before + p.After) })
+	c.Points = fitting(c, c.Points, &left, func(p review.Point) int { return width(p.Name + p.Before + p.After + p.Note) })
 	c.Tools = fitting(c, c.Tools, &left, func(d tools.Difference) int { return width(d.Sentence) })
 	c.Lines = fitting(c, c.Lines, &left, func(l review.Line) int { return width(l.Text()) })
 	return nil

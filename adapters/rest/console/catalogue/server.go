@@ -83,7 +83,7 @@ type linkView struct {
 // installView is how to install the server in a client.
 type installView struct {
 	ID, Client, File, Snippet string
-	Link                      template.URL // installs it by a click; empty for a client without such links
+	Link                      template.URL // installs it by a click; empty for a client without links
 	Problem                   string       // why the client cannot use the server
 	Unlisted                  string       // why allow lists cannot have it; empty if they can
 	Raw                       string       // the address of a snippet that is too long for the page

@@ -7,7 +7,6 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/catalogue"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/access"
-	"github.com/tollgate-dev/tollgate/core/access/deciding"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
@@ -89,7 +88,7 @@ func (p *Pages) addSubmitted(v *site.Visit, who authority.Caller, view *homeView
 }
 
 // addServers adds the servers that the person may use, and which of them changed last: without such servers, and where
-// nobody asks this service about calls, of all that the person may read.
+// this service is not asked about calls, of all that the person may read.
 func (p *Pages) addServers(v *site.Visit, who authority.Caller, view *homeView) error {
 	found, err := p.ports.Finder.Find(v.UserContext(), browsing.Wanted{Sort: string(registrystore.ByUpdated)}, who)
 	if err != nil {
@@ -104,17 +103,17 @@ func (p *Pages) addServers(v *site.Visit, who authority.Caller, view *homeView) 
 		for _, u := range page.Usages {
 			may[u.Server.String()] = true
 		}
-		view.Usages, view.More = first(page), len(page.Usages) > homeRows || page.Next != ""
+		view.Usages, view.More = page.Usages[:min(len(page.Usages), homeRows)], len(page.Usages) > homeRows || page.Next != ""
 	}
-	for _, f := range found.Servers {
+	view.addChanged(found.Servers, may)
+	return nil
+}
+
+// addChanged adds the first of the servers that the person may use, or of all if there are none.
+func (view *homeView) addChanged(found []registrystore.FoundServer, may map[string]bool) {
+	for _, f := range found {
 		if (may[f.Name.String()] || len(may) == 0) && len(view.Changed) < homeRows {
 			view.Changed = append(view.Changed, catalogue.NewFoundCard(f))
 		}
 	}
-	return nil
-}
-
-// first returns the rows of Home of a page of servers.
-func first(page deciding.UsagePage) []access.Usage {
-	return page.Usages[:min(len(page.Usages), homeRows)]
 }

@@ -1,6 +1,6 @@
 // Package inbox has the two pages that a person opens first: the Inbox, with all that waits for the
 // person, and Home, with what concerns the person. They decide nothing: each row leads to the page on
-// which that is done, and each use case is asked as the person, so that nobody sees more than there.
+// which that is done, and each use case is asked as the person, so that a person sees no more than there.
 package inbox
 
 import (

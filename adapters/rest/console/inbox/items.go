@@ -46,14 +46,18 @@ func (p *Pages) addReviews(v *site.Visit, view *inboxView) (err error) {
 		if !r.WaitsFor(registry.Holder(v.Session.UserID)) {
 			continue
 		}
-		points := r.Signs[:min(len(r.Signs), firstPoints)]
-		view.Items = append(view.Items, Item{
-			Path: site.Root + "reviews/" + string(r.ID), Title: r.Name.String(), Version: r.Version.String(),
-			Kind: site.ReviewKinds[r.Kind], By: r.Submitter.Key, Points: points, More: len(r.Signs) - len(points), Danger: r.IsDangerous(), At: r.SubmittedAt,
-		})
+		view.Items = append(view.Items, newReviewItem(&r))
 	}
 	view.Listed = len(view.Items)
 	return err
+}
+
+func newReviewItem(r *review.Shown) Item {
+	points := r.Signs[:min(len(r.Signs), firstPoints)]
+	return Item{
+		Path: site.Root + "reviews/" + string(r.ID), Title: r.Name.String(), Version: r.Version.String(),
+		Kind: site.ReviewKinds[r.Kind], By: r.Submitter.Key, Points: points, More: len(r.Signs) - len(points), Danger: r.IsDangerous(), At: r.SubmittedAt,
+	}
 }
 
 // refused returns the proofs of publishers that were refused, and that the person may allow.
@@ -147,7 +151,7 @@ func (p *Pages) webhooks(ctx context.Context) (items []Item, err error) {
 	return items, err
 }
 
-// providers returns the providers of company sign-in with problems. One that is away lets nobody sign in.
+// providers returns the providers of company sign-in with problems. With one that is away, its people cannot sign in.
 func (p *Pages) providers(ctx context.Context) (items []Item, err error) {
 	all, err := p.ports.Operating.Providers.List(ctx)
 	for _, one := range all {

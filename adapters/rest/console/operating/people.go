@@ -93,15 +93,18 @@ func (r personRow) SecondFactor() string {
 	return cmp.Or(strings.Join(has, ", "), "no")
 }
 
+// query returns what the search asks the directory for.
+func (view *peopleView) query(after auth.Email) authstore.DirectoryQuery {
+	q := authstore.DirectoryQuery{Part: view.Part, State: auth.AccountState(view.State), After: after, Limit: perPage + 1}
+	if view.State == stateLeft {
+		q.State, q.Left = auth.AccountActive, true
+	}
+	return q
+}
+
 func (p *Pages) people(ctx context.Context, v *site.Visit, problems site.Problems) error {
 	view := peopleView{Part: v.Text("q"), State: v.Text("state"), Later: v.Text("after") != "", States: stateOptions}
-	wanted := authstore.DirectoryQuery{
-		Part: view.Part, State: auth.AccountState(view.State), After: auth.Email(v.Text("after")), Limit: perPage + 1,
-	}
-	if view.State == stateLeft {
-		wanted.State, wanted.Left = auth.AccountActive, true
-	}
-	found, err := p.ports.People.Search(ctx, wanted)
+	found, err := p.ports.People.Search(ctx, view.query(auth.Email(v.Text("after"))))
 	if err != nil {
 		return err
 	}

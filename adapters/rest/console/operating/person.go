@@ -135,7 +135,7 @@ func PersonAddress(e auth.Email) string { return peoplePath + "/" + url.PathEsca
 type personView struct {
 	personRow
 
-	LockedUntil time.Time // by failed sign-ins; zero if there is no such lock
+	LockedUntil time.Time // by failed sign-ins; zero without one
 	Records     []registry.GrantRecord
 	Linked      []federating.Linked
 	Sessions    []sessionRow

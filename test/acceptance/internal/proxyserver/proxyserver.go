@@ -21,7 +21,7 @@ const examples = "../../../docs/examples/proxies/"
 // files are the examples of programs, without their folder.
 var files = map[string]string{"nginx": "nginx.conf", "caddy": "Caddyfile"}
 
-// Place is what stands in an example in place of its own addresses.
+// Place is what is in an example in place of its own addresses.
 type Place struct {
 	Listen   string // host and port of the proxy
 	Service  string // the URL of Tollgate
