@@ -1247,6 +1247,19 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Publisher: publisher,
 	}
 	requestingService := requesting.New(requestingPorts)
+	rightRequests := registryrecordsStores.RightRequests
+	rightPorts := delegating.RightPorts{
+		Transactions: runner,
+		Requests:     rightRequests,
+		Stored:       grants,
+		Grants:       grantOperator,
+		Makers:       makers,
+		Recorder:     trail,
+		Notifier:     reviewNotifier,
+		Clock:        clock,
+		Entropy:      entropy,
+	}
+	rights := delegating.NewRights(rightPorts)
 	ports3 := publishing2.Ports{
 		Reviews:  reviewingService,
 		Reader:   browser,
@@ -1254,6 +1267,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Hidden:   quarantiningService,
 		Policies: delegatingPolicies,
 		Requests: requestingService,
+		Rights:   rights,
 		Owners:   owners,
 	}
 	ports4 := reviewing2.Ports{
@@ -1386,6 +1400,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Sessions:     devicesOperator,
 		Grants:       grants,
 		GrantChanges: grantOperator,
+		Asked:        rights,
 		Policies:     delegatingPolicies,
 		Views:        viewingOperator,
 		Mirrors:      operator,

@@ -195,10 +195,15 @@ func (r *ReviewNotifier) NotifySubmitter(n authority.DecisionNotice) {
 	if n.Changes {
 		kind = notices.ChangesRequested
 	}
+	page := reviewPage("The review", n.Review)
+	if n.Right {
+		kind = map[bool]notices.Kind{false: notices.RightDeclined, true: notices.RightGranted}[n.Approved]
+		page = notices.Page{Name: "Your requests", Path: "/console/rights"}
+	}
 	for _, person := range n.People {
 		r.notifier.Notify(notices.Event{
-			Kind: kind, UserID: auth.UserID(person), At: n.At, Servers: n.ServerName + " " + n.Version,
-			Comment: n.Comment, Pages: []notices.Page{reviewPage("The review", n.Review)},
+			Kind: kind, UserID: auth.UserID(person), At: n.At, Servers: strings.TrimSpace(n.ServerName + " " + n.Version),
+			Comment: n.Comment, Pages: []notices.Page{page},
 		})
 	}
 }

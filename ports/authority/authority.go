@@ -142,6 +142,7 @@ type DecisionNotice struct {
 	Approved   bool
 	Changes    bool // changes were requested
 	Tools      bool // it is about a tool list
+	Right      bool // it is about a request for a right, which ServerName is then
 	ServerName string
 	Version    string
 	Review     registry.ReviewID

@@ -2,6 +2,7 @@ package registryrecords_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/registrystore/registrystoretest"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func TestServers(t *testing.T) {
@@ -167,4 +169,29 @@ func TestViews(t *testing.T) {
 		func(_ *testing.T, db *relationaltest.Database) registrystoretest.ViewStores {
 			return registrystoretest.ViewStores{Views: newStores(db).Views, Runner: db.DB}
 		})
+}
+
+// TestRightRequests also checks that requests for rights end with the person.
+func TestRightRequests(t *testing.T) {
+	open := func(t *testing.T, db *relationaltest.Database) registrystoretest.RightStores {
+		s := registrystoretest.RightStores{Requests: newStores(db).RightRequests, Runner: db.DB}
+		for i := range s.People {
+			id, email := fmt.Sprintf("%08d-0000-4000-8000-000000000000", i), fmt.Sprintf("p%d@example.com", i)
+			db.Fill(t, `INSERT INTO accounts (id, email, name, phone, password_hash, state, mfa_secret, mfa_active, mfa_last_step)
+				VALUES ('`+id+`', '`+email+`', '', '', '', 'active', '', false, 0)`)
+			s.People[i], s.Emails[i] = registry.Holder(id), email
+		}
+		return s
+	}
+	relationaltest.RunContract(t, registrystoretest.RunRightRequests, open)
+	relationaltest.InEach(t, func(t *testing.T, db *relationaltest.Database) {
+		s := open(t, db)
+		g, err := registry.ParseRight(s.People[0], "review", "*")
+		must.Succeed(t, err)
+		must.Succeed(t, s.Requests.Add(t.Context(), registry.RightRequest{Grant: g, ID: "1", Reason: "x", AskedAt: time.Unix(0, 0)}))
+		db.Fill(t, "DELETE FROM accounts WHERE id = '"+string(s.People[0])+"'")
+		if n, err := db.QueryInt(t.Context(), "SELECT count(*) FROM right_requests"); err != nil || n != 0 {
+			t.Errorf("%d are left, %v", n, err)
+		}
+	})
 }

@@ -37,7 +37,7 @@ func changedOr[N int | int64](n N, err, none error) error {
 var Set = wire.NewSet(NewStores, WatchChanges, wire.FieldsOf(new(Stores),
 	"Reader", "Writer", "Snapshot", "Grants", "Views", "Policies", "Reviews", "Backlog", "ReviewRules", "ReviewNotices",
 	"Webhooks", "Deliveries", "Mirrors", "Rereader", "Mirrored", "Quarantine", "ToolLists", "ToolWatches", "Services",
-	"Applied", "Catalogue", "Listings", "Owners"))
+	"Applied", "Catalogue", "Listings", "Owners", "RightRequests"))
 
 // Stores are the stores of the registry in one database.
 type Stores struct {
@@ -66,6 +66,7 @@ type Stores struct {
 	Catalogue     registrystore.Catalogue
 	Listings      accessstore.Servers
 	Owners        registrystore.Owners
+	RightRequests registrystore.RightRequests
 }
 
 // NewStores returns the stores of a database.
@@ -75,7 +76,7 @@ func NewStores(db *database.DB, c Config) Stores {
 		servers, servers, servers, servers, &grantStore{db}, &viewStore{db, servers.changes}, &policyStore{db},
 		reviews, reviews, &ruleStore{db}, &noticeStore{db}, &webhookStore{db}, &deliveryStore{db}, mirrors, mirrors,
 		&mirroredStore{db, servers.changes}, &quarantineStore{db}, &toolListStore{db, servers.changes}, &watchStore{db, servers.changes}, &serviceStore{db}, &appliedStateStore{db},
-		catalogueStore{servers, new(atomic.Pointer[countedSize])}, listingStore{servers}, &ownerStore{db},
+		catalogueStore{servers, new(atomic.Pointer[countedSize])}, listingStore{servers}, &ownerStore{db}, &rightStore{db},
 	}
 }
 

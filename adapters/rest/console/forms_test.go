@@ -180,6 +180,11 @@ func formsOfPeople() []form {
 				{"serverName", "maps", "Server must be a name, such as io.github.acme/tools, or the address of a server.json."},
 				{"reason", strings.Repeat("é", 501), long},
 			}, "", ""},
+		{"/console/rights?new=1", "", "Ask for it", "", []string{"action", "edit", "resource", "com.example/*", "reason", "We draw <i>maps</i>."},
+			[]wrong{{"resource", "com example", "The pattern of servers"}, {"reason", strings.Repeat("é", 501), long}},
+			"The request waits for an operator.", "You have asked for this already"},
+		{"/console/operator/requests", "eve@example.com", "Decline it", operate, []string{"comment", "Whose is it?"},
+			[]wrong{{"comment", " ", "Comment is required"}}, "The request is declined.", "Somebody has decided"},
 		{"/console/publish", "", "Publish", publish, []string{"document", goodDocument},
 			[]wrong{
 				{"document", "{\n  \"name\": 1,\n}", "Line 3, column 1 Body is not valid JSON"},

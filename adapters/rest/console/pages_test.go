@@ -16,7 +16,7 @@ var pages = map[string][]string{
 	},
 	"people": {
 		"account", "account/log", "account/password", "account/authenticator", "account/passkeys", "account/tokens", "account/access",
-		"home", "inbox", "publish", "own", "own/trusted/add/github", "own/com.example/weather/owner", "request", "reviews",
+		"home", "inbox", "publish", "rights", "rights?new=1", "own", "own/trusted/add/github", "own/com.example/weather/owner", "request", "reviews",
 	},
 	"reviewers": {"quarantine"},
 	"verified":  {"own/trusted"},
@@ -25,7 +25,7 @@ var pages = map[string][]string{
 
 // operatorPages are all pages of operators.
 var operatorPages = []string{
-	"operator", "operator/people", "operator/grants", "operator/rights", "operator/rights.csv", "operator/policies", "operator/views", "operator/collections", "operator/mirrors", "operator/webhooks",
+	"operator", "operator/people", "operator/grants", "operator/rights", "operator/rights.csv", "operator/requests", "operator/policies", "operator/views", "operator/collections", "operator/mirrors", "operator/webhooks",
 	"operator/review-rules", "operator/service-accounts", "operator/providers", "operator/limits", "operator/risk", "operator/log",
 	"operator/access", "operator/access/explain", "operator/state", "operator/setup",
 }

@@ -67,6 +67,9 @@ const (
 	ToolsApproved    Kind = "tools_approved"    // a tool list that the person sent was approved
 	ToolsRejected    Kind = "tools_rejected"    // a tool list that the person sent was rejected
 
+	RightGranted  Kind = "right_granted"  // an operator granted what the person asked for
+	RightDeclined Kind = "right_declined" // an operator declined it
+
 	Quarantined  Kind = "quarantined"   // what the person has published is in quarantine
 	ToolsChanged Kind = "tools_changed" // what the person has published, or may review, shows other tools
 

@@ -286,6 +286,10 @@ func TestNoticesOfReviews(t *testing.T) {
 		}, "Server: com.example/a 1.0.0\nComment:\n> Say who runs it.\n>  Service: x\n\nThe review\n" +
 			"https://tools.example.com/console/reviews/1\n\nThe comment says why."},
 		{notices.Event{
+			Kind: notices.RightDeclined, Servers: "publish com.example/*", Comment: "Whose is it?",
+			Pages: []notices.Page{{Name: "Your requests", Path: "/console/rights"}},
+		}, "Right: publish com.example/*\nComment:\n> Whose is it?\n\nYour requests\nhttps://tools.example.com/console/rights\n\nThe comment says why."},
+		{notices.Event{
 			Kind: notices.Quarantined, Servers: "com.example/a", Comment: "It sends mail.",
 			Pages: []notices.Page{{Name: "The server", Path: "/console/servers/com.example/a"}},
 		}, "Server: com.example/a\nReason:\n> It sends mail.\n\nThe server\n" +

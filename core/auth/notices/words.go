@@ -62,6 +62,7 @@ func replaceControls(text string) string {
 func (e *Event) isReview() bool {
 	return slices.Contains([]Kind{
 		ReviewsWaiting, ReviewApproved, ReviewRejected, ChangesRequested, ToolsApproved, ToolsRejected, Quarantined, ToolsChanged,
+		RightGranted, RightDeclined,
 	}, e.Kind)
 }
 
@@ -73,6 +74,8 @@ func (e *Event) source() (label, name string) {
 		return "Person", oneLine(e.Servers)
 	case e.Token != "":
 		return "Token", oneLine(e.Token)
+	case e.Kind == RightGranted, e.Kind == RightDeclined:
+		return "Right", oneLine(e.Servers)
 	case e.isReview():
 		return "Server", oneLine(e.Servers)
 	case e.Publisher == "":

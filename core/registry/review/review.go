@@ -264,7 +264,7 @@ func ParseReason(s string) (string, error) {
 	s = strings.TrimSpace(s)
 	switch {
 	case s == "":
-		return "", fault.New(fault.Invalid, "reason is required: say in a sentence what you need the server for")
+		return "", fault.New(fault.Invalid, "reason is required: say in a sentence what you need it for")
 	case !registry.IsText(s):
 		return "", fault.New(fault.Invalid, "reason must be text without NUL")
 	case utf8.RuneCountInString(s) > MaxReason:

@@ -7,6 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/catalogue"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/access"
+	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
@@ -29,7 +30,8 @@ type homeView struct {
 	Ends    []Item
 	Pending []review.Shown // that the person has submitted
 	Decided []review.Shown
-	Asked   bool // this service decides about calls
+	Rights  []registry.RightRequest // that wait, or were decided lately
+	Asked   bool                    // this service decides about calls
 	Usages  []access.Usage
 	More    bool // servers than Usages
 	Changed []catalogue.Card
@@ -41,7 +43,7 @@ func (p *Pages) home(v *site.Visit) error {
 		return err
 	}
 	view := homeView{}
-	for _, add := range [...]func(*site.Visit, authority.Caller, *homeView) error{p.addItems, p.addSubmitted, p.addServers} {
+	for _, add := range [...]func(*site.Visit, authority.Caller, *homeView) error{p.addItems, p.addSubmitted, p.addRights, p.addServers} {
 		if err := add(v, who, &view); err != nil {
 			return err
 		}
@@ -84,6 +86,17 @@ func (p *Pages) addSubmitted(v *site.Visit, who authority.Caller, view *homeView
 	})
 	view.Decided = view.Decided[:min(len(view.Decided), homeRows)]
 	view.Pending = waiting.Reviews[:min(len(waiting.Reviews), homeRows)]
+	return err
+}
+
+// addRights adds what the person has asked for.
+func (p *Pages) addRights(v *site.Visit, who authority.Caller, view *homeView) error {
+	rights, err := p.ports.Operating.Asked.Own(v.UserContext(), who)
+	for _, r := range rights {
+		if r.State == registry.RightOpen || time.Since(r.DecidedAt) < decidedFor {
+			view.Rights = append(view.Rights, r)
+		}
+	}
 	return err
 }
 

@@ -115,6 +115,9 @@ func (p *Pages) operators(ctx context.Context, v *site.Visit) (items []Item, err
 	if err != nil || !operates || !v.Session.TrustLevel.Admits(auth.FullTrust) {
 		return nil, err
 	}
+	if items, err = p.asked(ctx, v); err != nil {
+		return nil, err
+	}
 	for _, source := range [...]func(context.Context) ([]Item, error){p.mirrors, p.webhooks, p.providers, p.leavers, p.denied} {
 		found, err := source(ctx)
 		if err != nil {
@@ -123,6 +126,25 @@ func (p *Pages) operators(ctx context.Context, v *site.Visit) (items []Item, err
 		items = append(items, found...)
 	}
 	return items, nil
+}
+
+// maxAsked is how many requests for rights are in the Inbox; the list of them has more.
+const maxAsked = 100
+
+// asked returns the requests of others for rights.
+func (p *Pages) asked(ctx context.Context, v *site.Visit) (items []Item, err error) {
+	all, err := p.ports.Operating.Asked.Waiting(ctx, maxAsked)
+	for _, r := range all {
+		if r.Holder == registry.Holder(v.Session.UserID) {
+			continue // somebody else decides
+		}
+		broad := registry.IsBroad(r.Pattern)
+		items = append(items, Item{
+			Path: operating.RequestsPath + "/" + string(r.ID), Title: r.Email, Kind: "Request for a right", Danger: broad, At: r.AskedAt,
+			Points: []review.Sign{{Words: string(r.Action), Name: r.Pattern.String(), Danger: broad}, {Words: r.Reason}},
+		})
+	}
+	return items, err
 }
 
 func (p *Pages) mirrors(ctx context.Context) (items []Item, err error) {

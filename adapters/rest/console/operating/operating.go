@@ -53,6 +53,7 @@ type Ports struct {
 	Sessions     *devices.Operator
 	Grants       registrystore.Grants
 	GrantChanges *delegating.GrantOperator
+	Asked        *delegating.Rights
 	Policies     *delegating.Policies
 	Views        *viewing.Operator
 	Mirrors      *mirroring.Operator
@@ -102,6 +103,7 @@ func (p *Pages) Mount(r fiber.Router) {
 	p.mountPeople(r)
 	p.mountGrants(r)
 	p.mountRights(r)
+	p.mountRequests(r)
 	r.Get(statePath, p.page(p.state))
 	for _, mount := range [...]func(fiber.Router){
 		p.mountPolicies, p.mountViews, p.mountMirrors, p.mountWebhooks, p.mountRules, p.mountServices, p.mountProviders,
@@ -166,7 +168,7 @@ var notices = map[string]string{
 	"locked": "The account is locked: nobody can sign in with it.", "unlocked": "The account is unlocked.",
 	"disabled": "The account is disabled, and its sessions are ended.", "enabled": "The account is enabled.",
 	"ended": "The sessions are ended.", "unfactored": "The second factor is removed, and the sessions are ended.",
-	"granted": "The grant is added.", "revoked": "The grant is removed.", "confirmed": "The selected rights are confirmed.",
+	"granted": "The grant is added.", "revoked": "The grant is removed.", "confirmed": "The selected rights are confirmed.", "declined": "The request is declined.",
 	"policy": "The policy is removed.", "view": "The view is added.", "unviewed": "The view is removed.",
 	"added": "It is added.", "removed": "It is removed.",
 	"redelivered": "The events are sent again.", "webhook": "The webhook is removed.", "saved": "The changes are saved.",

@@ -68,6 +68,7 @@ type Ports struct {
 	// Policies say who may publish without a person.
 	Policies *delegating.Policies
 	Requests *requesting.Service
+	Rights   *delegating.Rights
 }
 
 // Pages are the pages of publishing. It is safe for concurrent use.
@@ -86,6 +87,7 @@ func (p *Pages) Mount(r fiber.Router) {
 		Level: auth.Unverified, Title: "Publish", Do: p.publish, Show: p.showAgain, Keep: true,
 	})
 	p.mountTrusted(r)
+	p.mountRights(r)
 	r.Get(requestPath, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.showRequest(v, nil) }))
 	p.site.Post(r, requestPath, 0, site.Act{
 		Level: auth.Unverified, Title: "Request a server", Do: p.request, Show: p.showRequest, Keep: true,

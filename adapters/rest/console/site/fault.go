@@ -18,6 +18,7 @@ type messageView struct {
 	Title string
 	Text  string
 	Help  string // what to do
+	Ask   bool   // the person can ask for a right
 	ID    string // of the request; empty if it does not help
 }
 
@@ -35,6 +36,7 @@ func (s *Site) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 	}
 	if f.Kind == fault.Forbidden && v.Session.TrustLevel.Admits(auth.Unverified) {
 		view.Help = "If you need this, an operator of this service can allow it."
+		view.Ask = !strings.HasPrefix(v.Path(), Root+"operator")
 	}
 	frame, err := s.frame(v, Head{Title: view.Title}, view)
 	if err != nil || !known { // the database is away, or it is not known who asks

@@ -38,7 +38,7 @@ var layout = sync.OnceValue(func() *template.Template {
 var functions = template.FuncMap{
 	"when": formatTime, "ago": Ago, "machine": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"field": newFieldView, "list": func(items ...any) []any { return items }, "ask": newAsk,
-	"reviewBadge": ReviewBadge, "escape": func(text any) string { return EscapeInvisible(fmt.Sprint(text)) },
+	"reviewBadge": ReviewBadge, "rightBadge": RightBadge, "isBroad": registry.IsBroad, "escape": func(text any) string { return EscapeInvisible(fmt.Sprint(text)) },
 	"sentence": asSentence, "initials": initials,
 }
 
@@ -323,6 +323,13 @@ func ReviewBadge(s review.State) Badge {
 var ReviewKinds = map[review.Kind]string{
 	review.NewServer: "New server", review.NewVersion: "New version", review.Replacement: "Changed document",
 	review.Tools: "Changed tools",
+}
+
+// RightBadge returns the state of a request for a right in words.
+func RightBadge(s registry.RightState) Badge {
+	return map[registry.RightState]Badge{
+		registry.RightOpen: {"Waiting", "warn"}, registry.RightGranted: {"Granted", "good"}, registry.RightDeclined: {"Declined", "bad"},
+	}[s]
 }
 
 // Level is a trust level on a page.
