@@ -133,7 +133,7 @@ var (
 	titleElement = regexp.MustCompile(`(?s)<title>(.*?)</title>`)
 	mistakes     = regexp.MustCompile(`<li><a href="#[^"]*"[^>]*>([^<]*)</a>`)
 	// messageElement is the text of a page that says why there is no other page.
-	messageElement = regexp.MustCompile(`<h1>(?:Not|Something|Too)[^<]*</h1>\s*<p[^>]*>([^<]*)</p>`)
+	messageElement = regexp.MustCompile(`<h1>(?:Not|Something|Too)[^<]*</h1>(?: ?<a class="help"[^>]*>.*?</a>)?\s*<p[^>]*>([^<]*)</p>`)
 )
 
 // describePage returns what a visitor got, on one line.
