@@ -159,7 +159,7 @@ check-vet:
 
 # Compares the files before and after, not with the last commit, so that uncommitted work can be checked.
 check-generated:
-	@sums() { find $(SOURCES) deploy -name '*.pb.go' -o -name 'wire_gen.go' -o -path 'deploy/kubernetes/*' -o -name values.schema.json -o -path '*/apidocs/openapi.*' -o -path '*/apidocs/page*' | LC_ALL=C sort | xargs -r sha256sum; }; \
+	@sums() { find $(SOURCES) deploy -name '*.pb.go' -o -name 'wire_gen.go' -o -path 'deploy/kubernetes/*' -o -name values.schema.json -o -path '*/apidocs/openapi.*' -o -path '*/apidocs/page.*' -o -path '*/apidocs/pages/*' | LC_ALL=C sort | xargs -r sha256sum; }; \
 	before=$$(sums); \
 	$(MAKE) --no-print-directory generate; \
 	diff <(echo "$$before") <(sums) || { echo "generated code was not up to date: run 'make generate' and commit the files above" >&2; exit 1; }

@@ -41,7 +41,7 @@ func (s *Service) commit(
 			return change.Decision{}, err
 		}
 		d.At = s.ports.Clock.Now()
-		if err := s.requireTwo(ctx, act.Caller, &r, &d); err != nil {
+		if err := s.requireTwo(ctx, &r, &d); err != nil {
 			return change.Decision{}, err
 		}
 		if decided, err = r.Decide(d); err != nil {
@@ -72,7 +72,7 @@ func (s *Service) commit(
 // requireTwo adds to an approval what two people must approve, if the review is dangerous, and forgets a first approval
 // of somebody who may not review the server any more. It returns fault.Forbidden for a service account, which is no
 // second person, and fault.Conflict for one of many.
-func (s *Service) requireTwo(ctx context.Context, who authority.Caller, r *review.Review, d *review.Decision) error {
+func (s *Service) requireTwo(ctx context.Context, r *review.Review, d *review.Decision) error {
 	if !d.Approve || !s.config.TwoApprovals || r.State != review.Pending {
 		return nil
 	}
