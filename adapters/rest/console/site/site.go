@@ -335,7 +335,7 @@ func (v *Visit) Next() string {
 	if next == "" {
 		next = strings.Clone(v.Query(nextField))
 	}
-	if !isLocal(next) || strings.HasPrefix(next, SignInPath) {
+	if page, _, _ := strings.Cut(next, "?"); !isLocal(next) || page == SignInPath {
 		return Home
 	}
 	return next
