@@ -173,6 +173,8 @@ func (s *site) checkOpenPages() {
 		"not-found", "servers/com.example/unknown", "sign-in", "sign-in", "filtered", "?status=active&remote=true",
 		"wrong-filter", "?status=nonsense", "connect", "connect?client=claude",
 		"wrong-client", "connect?client=emacs")
+	s.check(everybody, "guides", "/docs/guide/")
+	s.check(everybody, "guide", "/docs/guide/publishing")
 	everybody.open("/console/sign-in")
 	everybody.fill("E-mail address", "ada@example.com")
 	everybody.fill("Password", "wrong")
@@ -240,6 +242,7 @@ func (s *site) checkOwnPages() {
 	s.checkAct(ada, "trusted-wrong", act{"own/trusted/add/github", []string{"claims.repository", "an-organisation-with-a-very-long-name/a-repository-with-a-long-name-too", "pattern", "*x"}, "Allow it", ""})
 	s.checkAct(ada, "trusted", act{"", []string{"pattern", "com.example/*"}, "Allow it", ""})
 	s.check(ada, "status", "/console/own/com.example/weather")
+	s.checkAll(ada, "owner", "own/com.example/weather/owner", "rights", "rights", "ask-right", "rights?new=1")
 	s.check(ada, "change-all", "/console/own/com.example/weather?version=*")
 	ada.open("/console/account")
 	ada.tab.Run(s.t,
@@ -295,9 +298,9 @@ func (s *site) checkOperator() {
 	}
 	for _, page := range []string{
 		"", "people", "people/ada@example.com", "grants", "policies", "views", "views/data", "mirrors", "mirrors/public",
-		"webhooks", "review-rules", "limits", "risk", "log",
+		"webhooks", "review-rules", "limits", "risk", "log", "rights", "requests", "collections", "collections?new=1",
 	} {
-		s.check(cem, strings.TrimSuffix("operator-"+strings.ReplaceAll(page, "/", "-"), "-"),
+		s.check(cem, strings.TrimSuffix("operator-"+strings.NewReplacer("/", "-", "?", "-", "=1", "").Replace(page), "-"),
 			strings.TrimSuffix("/console/operator/"+page, "/"))
 	}
 	s.check(cem, "operator-inbox", "/console/inbox")
