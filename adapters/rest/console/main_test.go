@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -79,8 +80,12 @@ func longestText(list *parse.ListNode) string {
 	return longest
 }
 
+// helpLink is what follows the first heading of each page.
+var helpLink = regexp.MustCompile(` <a class="help"[^>]*></a>`)
+
 // see notes that a page was shown.
 func (u *unshown) see(body string) {
+	body = helpLink.ReplaceAllString(body, "")
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for file, text := range u.texts {
