@@ -29,7 +29,13 @@ func Commands(p cli.Process) []*cobra.Command {
 	}
 	for _, c := range all {
 		if run := c.RunE; run != nil {
-			c.RunE = func(c *cobra.Command, args []string) error { return ExitError(run(c, args)) }
+			c.RunE = func(c *cobra.Command, args []string) error {
+				err := run(c, args)
+				if fault.Is(err, fault.Unauthenticated) { // a password or a proof is wrong: no sign-in mends that
+					return err
+				}
+				return ExitError(err)
+			}
 		}
 	}
 	return all
