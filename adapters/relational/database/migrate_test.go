@@ -90,6 +90,9 @@ func TestMigrationsRunFromEveryHistoricVersion(t *testing.T) {
 						t.Fatalf("MigrateTo(%d) = %q, %v", k, got, err)
 					}
 				})
+				if testing.Short() && k%3 != 0 && k < len(all)-12 { // make test-long begins at each
+					continue
+				}
 				t.Run(fmt.Sprintf("from %d", k), func(t *testing.T) { migrateFrom(t, h.copied(t), all, k, kind) })
 			}
 		})
