@@ -93,6 +93,10 @@ func TestCommandCodes(t *testing.T) {
 			apiclient.Call(t, "POST", other.API+path, strings.Repeat("x", 1<<20)).WantStatus(t, 413)
 			apiclient.Call(t, "POST", other.API+path, "x", "Content-Type", "text/plain").WantStatus(t, 415)
 		}
+		refused := fixture.BeginCommand(t, s.API)
+		b.Open(refused.Path(), http.StatusOK)
+		b.Press("Refuse", http.StatusOK)
+		apiclient.WantAuthError(t, refused.Poll(t, s.API).WantStatus(t, 403), "access_denied")
 		approveCommand(b, c)
 		answers := fixture.CallInParallel(t, 8, func(i int) (apiclient.Response, error) {
 			to := s

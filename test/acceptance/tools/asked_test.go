@@ -262,7 +262,7 @@ func TestHeaders(t *testing.T) {
 }
 
 // TestConditionsOfSources checks that a tool source changes only if it is as its operator has read it, and that one
-// from a file changes with the file alone.
+// from a file changes with the file alone; and so does a collection.
 func TestConditionsOfSources(t *testing.T) {
 	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := openSite(t, e, byHand...)
@@ -288,5 +288,18 @@ func TestConditionsOfSources(t *testing.T) {
 		call("DELETE", "/tool-sources/filed", nil, http.StatusConflict)
 		call("DELETE", "/tool-sources/agent", nil, http.StatusNoContent)
 		call("DELETE", "/tool-sources/agent", nil, http.StatusNotFound)
+
+		collection := map[string]any{"sentence": "For a start.", "servers": []string{server}}
+		call("POST", "/apply?owner=platform", map[string]any{
+			"apiVersion": "tollgate.dev/v1", "kind": "State",
+			"collections": []any{map[string]any{"name": "filed", "sentence": "For a start.", "servers": []string{server}}},
+		}, http.StatusOK)
+		call("PUT", "/collections/start", collection, http.StatusCreated, "If-None-Match", "*")
+		call("PUT", "/collections/start", collection, http.StatusOK)
+		call("PUT", "/collections/start", collection, http.StatusPreconditionFailed, "If-Match", `"0"`)
+		call("DELETE", "/collections/start", nil, http.StatusPreconditionFailed, "If-Match", `"0"`)
+		call("PUT", "/collections/filed", collection, http.StatusConflict)
+		call("DELETE", "/collections/filed", nil, http.StatusConflict)
+		call("DELETE", "/collections/start", nil, http.StatusNoContent)
 	})
 }
