@@ -39,10 +39,19 @@ func (s *Shown) Add(p tools.Proposal) {
 		signs = append(signs, Sign{capitalize(f.Reason), f.Found, true, true})
 	}
 	s.Signs = append(signs, s.Signs...)
-	slices.SortStableFunc(s.Signs, func(a, b Sign) int { return compareFlags(!a.Danger, !b.Danger) })
+	slices.SortStableFunc(s.Signs, func(a, b Sign) int { return CompareDanger(a.Danger, b.Danger) })
 }
 
 func capitalize(s string) string { return strings.ToUpper(s[:min(len(s), 1)]) + s[min(len(s), 1):] }
+
+// leadingSigns is how many signs of a review a list has.
+const leadingSigns = 2
+
+// Leading returns the first signs, for a list, and how many are left out.
+func (s *Shown) Leading() (signs []Sign, more int) {
+	n := min(len(s.Signs), leadingSigns)
+	return s.Signs[:n], len(s.Signs) - n
+}
 
 // IsDangerous reports whether a reviewer sees something of the review in red.
 func (s *Shown) IsDangerous() bool {
@@ -73,12 +82,4 @@ type Approval struct {
 }
 
 // CompareDanger orders what is dangerous before the rest.
-func CompareDanger(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
-}
+func CompareDanger(a, b bool) int { return compareFlags(!a, !b) }

@@ -232,7 +232,7 @@ func (p *Pages) addShelves(v *site.Visit, view *listView) ([]string, error) {
 	for _, one := range shelves {
 		added := shelf{Shelf: one, Path: pathWith(browsing.Wanted{}, "collection", string(one.Name))}
 		for _, f := range one.First {
-			added.Cards = append(added.Cards, newCard(f.Release, f.Summary, nil))
+			added.Cards = append(added.Cards, NewFoundCard(f))
 		}
 		view.Shelves = append(view.Shelves, added)
 	}

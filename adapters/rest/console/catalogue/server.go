@@ -310,10 +310,13 @@ func (p *Pages) addOffers(v *site.Visit, view *serverView) error {
 	return p.addWaiting(v, view)
 }
 
-// OwnerPath returns the path of the page on which the owner of a server is changed.
-func OwnerPath(name registry.Name) string {
-	return site.Root + "own/" + strings.TrimPrefix(ServerPath(name), ServersPath) + "/owner"
+// ManagePath returns the path of the page on which a server is changed.
+func ManagePath(name registry.Name) string {
+	return site.Root + "own/" + strings.TrimPrefix(ServerPath(name), ServersPath)
 }
+
+// OwnerPath returns the path of the page on which the owner of a server is changed.
+func OwnerPath(name registry.Name) string { return ManagePath(name) + "/owner" }
 
 // addOwner adds who answers for the server. An operator may change it, too.
 func (p *Pages) addOwner(v *site.Visit, view *serverView) (err error) {
@@ -335,7 +338,7 @@ func (view *serverView) offer(v *site.Visit, r registry.Release) error {
 			return err
 		} else if may {
 			view.OwnerPath = OwnerPath(r.Name)
-			view.StatusPath = site.Root + "own/" + strings.TrimPrefix(ServerPath(r.Name), ServersPath)
+			view.StatusPath = ManagePath(r.Name)
 		}
 	}
 	may, err := v.May(registry.ActionReview, r.Name)

@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
 //go:embed templates
@@ -94,25 +95,52 @@ func (p *Pages) inbox(v *site.Visit) error {
 	return v.Render(inboxPage, site.Head{Title: "Inbox"}, view)
 }
 
+// reader is the person for whom the Inbox is read, and what of it the person may see.
+type reader struct {
+	*site.Visit
+
+	who                          authority.Caller // the zero value for a person to whom no use case below has anything to say
+	reviews, publishes, operates bool             // the last two of a session with full trust only
+	lower                        bool             // a session with full trust would see more
+}
+
+// newReader returns who visits a page.
+func newReader(v *site.Visit) (r reader, err error) {
+	r.Visit = v
+	for action, holds := range map[registry.Action]*bool{
+		registry.ActionReview: &r.reviews, registry.ActionPublish: &r.publishes, registry.ActionOperate: &r.operates,
+	} {
+		if *holds, err = v.Holds(action); err != nil {
+			return r, err
+		}
+	}
+	if !v.Session.TrustLevel.Admits(auth.FullTrust) {
+		r.lower, r.publishes, r.operates = r.publishes || r.operates, false, false
+	}
+	if r.reviews || r.publishes {
+		r.who, err = v.Caller()
+	}
+	return r, err
+}
+
 // gather returns what waits for a person, the dangerous first.
 func (p *Pages) gather(v *site.Visit) (view inboxView, err error) {
-	if err := p.addReviews(v, &view); err != nil {
+	r, err := newReader(v)
+	if err != nil {
 		return view, err
 	}
-	rest, err := p.rest(v)
+	view.Decides, view.Lower = r.reviews, r.lower
+	if err := p.addReviews(&r, &view); err != nil {
+		return view, err
+	}
+	rest, err := p.rest(&r)
 	if err != nil {
 		return view, err
 	}
 	p.keep(v, len(rest))
 	view.Items = append(view.Items, rest...)
 	slices.SortStableFunc(view.Items, func(a, b Item) int { return review.CompareDanger(a.Danger, b.Danger) })
-	publishes, err := v.Holds(registry.ActionPublish)
-	if err != nil {
-		return view, err
-	}
-	operates, err := v.Holds(registry.ActionOperate)
-	view.Lower = (publishes || operates) && !v.Session.TrustLevel.Admits(auth.FullTrust)
-	return view, err
+	return view, nil
 }
 
 // kept is a number that was counted, and when.
@@ -135,14 +163,18 @@ func (p *Pages) keep(v *site.Visit, n int) {
 
 // count returns how much waits for a person.
 func (p *Pages) count(v *site.Visit) (int, error) {
-	reviews, err := p.countReviews(v)
+	r, err := newReader(v)
+	if err != nil {
+		return 0, err
+	}
+	reviews, err := p.countReviews(&r)
 	if err != nil {
 		return 0, err
 	}
 	if last, ok := p.counts.Get(v.Session.ID); ok && time.Since(last.at) < keptFor {
 		return reviews + last.n, nil
 	}
-	rest, err := p.rest(v)
+	rest, err := p.rest(&r)
 	if err == nil {
 		p.keep(v, len(rest))
 	}
@@ -150,24 +182,25 @@ func (p *Pages) count(v *site.Visit) (int, error) {
 }
 
 // countReviews returns how many reviews wait for a person.
-func (p *Pages) countReviews(v *site.Visit) (int, error) {
-	if decides, err := v.Holds(registry.ActionReview); err != nil || !decides {
-		return 0, err
+func (p *Pages) countReviews(r *reader) (int, error) {
+	if !r.reviews {
+		return 0, nil
 	}
-	who, err := v.Caller()
-	if err != nil {
-		return 0, err
-	}
-	return p.ports.Reviews.CountPending(v.UserContext(), who)
+	return p.ports.Reviews.CountPending(r.UserContext(), r.who)
 }
 
 // rest returns what waits for a person besides reviews.
-func (p *Pages) rest(v *site.Visit) ([]Item, error) {
+func (p *Pages) rest(r *reader) ([]Item, error) {
+	sources := []source{p.tokens}
+	if r.publishes {
+		sources = []source{p.refused, p.tokens, p.policies}
+	}
+	if r.operates {
+		sources = append(sources, p.asked, p.mirrors, p.webhooks, p.providers, p.leavers, p.denied)
+	}
 	var all []Item
-	for _, source := range [...]func(context.Context, *site.Visit) ([]Item, error){
-		p.refused, p.ending, p.operators,
-	} {
-		items, err := source(v.UserContext(), v)
+	for _, read := range sources {
+		items, err := read(r.UserContext(), r)
 		if err != nil {
 			return nil, err
 		}
@@ -175,3 +208,6 @@ func (p *Pages) rest(v *site.Visit) ([]Item, error) {
 	}
 	return all, nil
 }
+
+// source returns what of a kind waits for a person.
+type source func(ctx context.Context, r *reader) ([]Item, error)

@@ -23,119 +23,80 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// firstPoints is how many points of a review its row has.
-const firstPoints = 2
-
 // soon is how long before its end something is in the Inbox.
 const soon = 14 * 24 * time.Hour
 
 // addReviews adds the reviews that the person may decide: the first page of them.
-func (p *Pages) addReviews(v *site.Visit, view *inboxView) (err error) {
-	if view.Decides, err = v.Holds(registry.ActionReview); err != nil || !view.Decides {
+func (p *Pages) addReviews(r *reader, view *inboxView) (err error) {
+	if view.Reviews, err = p.countReviews(r); err != nil || !r.reviews {
 		return err
 	}
-	if view.Reviews, err = p.countReviews(v); err != nil {
-		return err
-	}
-	who, err := v.Caller()
-	if err != nil {
-		return err
-	}
-	page, err := p.ports.Reviews.List(v.UserContext(), who, reviewing.Query{})
-	for _, r := range page.Reviews {
-		if !r.WaitsFor(registry.Holder(v.Session.UserID)) {
-			continue
+	page, err := p.ports.Reviews.List(r.UserContext(), r.who, reviewing.Query{})
+	for _, one := range page.Reviews {
+		if one.WaitsFor(registry.Holder(r.Session.UserID)) {
+			view.Items = append(view.Items, newReviewItem(&one))
 		}
-		view.Items = append(view.Items, newReviewItem(&r))
 	}
 	view.Listed = len(view.Items)
 	return err
 }
 
 func newReviewItem(r *review.Shown) Item {
-	points := r.Signs[:min(len(r.Signs), firstPoints)]
+	points, more := r.Leading()
 	return Item{
 		Path: site.Root + "reviews/" + string(r.ID), Title: r.Name.String(), Version: r.Version.String(),
-		Kind: site.ReviewKinds[r.Kind], By: r.Submitter.Key, Points: points, More: len(r.Signs) - len(points), Danger: r.IsDangerous(), At: r.SubmittedAt,
+		Kind: site.ReviewKinds[r.Kind], By: r.Submitter.Key, Points: points, More: more, Danger: r.IsDangerous(), At: r.SubmittedAt,
 	}
 }
 
 // refused returns the proofs of publishers that were refused, and that the person may allow.
-func (p *Pages) refused(ctx context.Context, v *site.Visit) (items []Item, err error) {
-	if publishes, err := v.Holds(registry.ActionPublish); err != nil || !publishes || !v.Session.TrustLevel.Admits(auth.FullTrust) {
-		return nil, err
-	}
-	who, err := v.Caller()
-	if err != nil {
-		return nil, err
-	}
-	all, err := p.ports.Policies.Refused(ctx, who)
-	for _, r := range all {
-		points := []review.Sign{{Words: "Nobody has allowed it to publish", Name: r.Draft.Pattern}}
+func (p *Pages) refused(ctx context.Context, r *reader) (items []Item, err error) {
+	all, err := p.ports.Policies.Refused(ctx, r.who)
+	for _, one := range all {
+		points := []review.Sign{{Words: "Nobody has allowed it to publish", Name: one.Draft.Pattern}}
 		items = append(items, Item{
-			Path: p.ports.Allow(r), Title: cmp.Or(r.Draft.Domain, r.Draft.Subject, r.Draft.Issuer), Kind: "Refused proof", Points: points, At: r.Time,
+			Path: p.ports.Allow(one), Title: cmp.Or(one.Draft.Domain, one.Draft.Subject, one.Draft.Issuer), Kind: "Refused proof", Points: points, At: one.Time,
 		})
 	}
 	return items, err
 }
 
-// ending returns what of the person ends soon: tokens, and the keys of publishers.
-func (p *Pages) ending(ctx context.Context, v *site.Visit) (items []Item, err error) {
-	add := func(path, title, kind string, at time.Time) {
-		if left := time.Until(at); !at.IsZero() && left > 0 && left < soon {
-			items = append(items, Item{Path: path, Title: title, Kind: kind, At: at, Ends: true})
-		}
+// addEnd adds something that ends, if that is soon.
+func addEnd(items []Item, one Item) []Item {
+	if left := time.Until(one.At); one.At.IsZero() || left <= 0 || left >= soon {
+		return items
 	}
-	owner := auth.Owner(v.Account.ID)
-	tokens, err := p.ports.Account.Tokens.List(ctx, owner, "", 2*owner.MaxTokens())
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range tokens {
-		add(account.TokensPath, t.Name, "Token that ends", t.ExpiresAt)
-	}
-	publishes, err := v.Holds(registry.ActionPublish)
-	if err != nil || !publishes || !v.Session.TrustLevel.Admits(auth.FullTrust) {
-		return items, err
-	}
-	who, err := v.Caller()
-	if err != nil {
-		return nil, err
-	}
-	policies, err := p.ports.Policies.List(ctx, who)
-	for _, one := range policies {
-		add(site.Root+"own/trusted", one.Pattern.String(), "Trusted publishing that ends", one.ExpiresAt)
+	one.Ends = true
+	return append(items, one)
+}
+
+// tokens returns the tokens of the person that end soon.
+func (p *Pages) tokens(ctx context.Context, r *reader) (items []Item, err error) {
+	owner := auth.Owner(r.Account.ID)
+	all, err := p.ports.Account.Tokens.List(ctx, owner, "", 2*owner.MaxTokens())
+	for _, t := range all {
+		items = addEnd(items, Item{Path: account.TokensPath, Title: t.Name, Kind: "Token that ends", At: t.ExpiresAt})
 	}
 	return items, err
 }
 
-// operators returns what waits for operators, for one with full trust.
-func (p *Pages) operators(ctx context.Context, v *site.Visit) (items []Item, err error) {
-	operates, err := v.Holds(registry.ActionOperate)
-	if err != nil || !operates || !v.Session.TrustLevel.Admits(auth.FullTrust) {
-		return nil, err
+// policies returns the policies for names of the person that end soon.
+func (p *Pages) policies(ctx context.Context, r *reader) (items []Item, err error) {
+	all, err := p.ports.Policies.List(ctx, r.who)
+	for _, one := range all {
+		items = addEnd(items, Item{Path: site.Root + "own/trusted", Title: one.Pattern.String(), Kind: "Trusted publishing that ends", At: one.ExpiresAt})
 	}
-	if items, err = p.asked(ctx, v); err != nil {
-		return nil, err
-	}
-	for _, source := range [...]func(context.Context) ([]Item, error){p.mirrors, p.webhooks, p.providers, p.leavers, p.denied} {
-		found, err := source(ctx)
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, found...)
-	}
-	return items, nil
+	return items, err
 }
 
 // maxAsked is how many requests for rights are in the Inbox; the list of them has more.
 const maxAsked = 100
 
 // asked returns the requests of others for rights.
-func (p *Pages) asked(ctx context.Context, v *site.Visit) (items []Item, err error) {
+func (p *Pages) asked(ctx context.Context, by *reader) (items []Item, err error) {
 	all, err := p.ports.Operating.Asked.Waiting(ctx, maxAsked)
 	for _, r := range all {
-		if r.Holder == registry.Holder(v.Session.UserID) {
+		if r.Holder == registry.Holder(by.Session.UserID) {
 			continue // somebody else decides
 		}
 		broad := registry.IsBroad(r.Pattern)
@@ -147,7 +108,7 @@ func (p *Pages) asked(ctx context.Context, v *site.Visit) (items []Item, err err
 	return items, err
 }
 
-func (p *Pages) mirrors(ctx context.Context) (items []Item, err error) {
+func (p *Pages) mirrors(ctx context.Context, _ *reader) (items []Item, err error) {
 	all, err := p.ports.Operating.Mirrors.List(ctx)
 	for _, m := range all {
 		if m.State.Health() == mirror.Failing {
@@ -160,7 +121,7 @@ func (p *Pages) mirrors(ctx context.Context) (items []Item, err error) {
 	return items, err
 }
 
-func (p *Pages) webhooks(ctx context.Context) (items []Item, err error) {
+func (p *Pages) webhooks(ctx context.Context, _ *reader) (items []Item, err error) {
 	all, err := p.ports.Operating.Webhooks.List(ctx)
 	for _, w := range all {
 		if w.Dead > 0 {
@@ -174,7 +135,7 @@ func (p *Pages) webhooks(ctx context.Context) (items []Item, err error) {
 }
 
 // providers returns the providers of company sign-in with problems. With one that is away, its people cannot sign in.
-func (p *Pages) providers(ctx context.Context) (items []Item, err error) {
+func (p *Pages) providers(ctx context.Context, _ *reader) (items []Item, err error) {
 	all, err := p.ports.Operating.Providers.List(ctx)
 	for _, one := range all {
 		if health := one.Condition.Health(); health == company.Away || health == company.Troubled {
@@ -189,7 +150,7 @@ func (p *Pages) providers(ctx context.Context) (items []Item, err error) {
 }
 
 // leavers returns the first people whom their company lets in no more, and whose account is active.
-func (p *Pages) leavers(ctx context.Context) (items []Item, err error) {
+func (p *Pages) leavers(ctx context.Context, _ *reader) (items []Item, err error) {
 	const most = 50
 	found, err := p.ports.Operating.People.Search(ctx, authstore.DirectoryQuery{State: auth.AccountActive, Left: true, Limit: most})
 	if err != nil {
@@ -229,7 +190,7 @@ const (
 )
 
 // denied returns that denied calls rose in the last day.
-func (p *Pages) denied(ctx context.Context) ([]Item, error) {
+func (p *Pages) denied(ctx context.Context, _ *reader) ([]Item, error) {
 	now := time.Now()
 	count := func(after, before time.Time) (int, error) {
 		failed := false

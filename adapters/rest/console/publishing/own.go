@@ -72,7 +72,7 @@ func (p *Pages) ownCards(v *site.Visit, records []registry.Record) (cards []ownC
 	hidden, err := p.ports.Hidden.Entries(v.UserContext(), names...)
 	for _, r := range records {
 		card := catalogue.NewCard(r, hidden[r.Name])
-		card.Path = manageAddress(r.Name)
+		card.Path = catalogue.ManagePath(r.Name)
 		cards = append(cards, ownCard{card, hidden[r.Name]})
 	}
 	return cards, err
@@ -93,11 +93,6 @@ func (p *Pages) addSubmitted(v *site.Visit, view *ownView) error {
 	decided, err := p.ports.Reviews.List(v.UserContext(), who, reviewing.Query{Limit: "20", Filter: own})
 	view.Waiting, view.Decided = waiting.Reviews, decided.Reviews
 	return err
-}
-
-// manageAddress returns the address of the page on which a server is changed.
-func manageAddress(name registry.Name) string {
-	return ownPath + "/" + strings.TrimPrefix(catalogue.ServerPath(name), catalogue.ServersPath)
 }
 
 // manageView is the page on which the status of versions is changed.
@@ -147,7 +142,7 @@ func (p *Pages) manage(v *site.Visit, problems site.Problems) error {
 
 func newManageView(v *site.Visit, name string, editions []registry.Edition) manageView {
 	view := manageView{
-		Name: name, Path: catalogue.ServerPath(editions[0].Name), Here: manageAddress(editions[0].Name), Action: manageAddress(editions[0].Name) + "/status",
+		Name: name, Path: catalogue.ServerPath(editions[0].Name), Here: catalogue.ManagePath(editions[0].Name), Action: catalogue.ManagePath(editions[0].Name) + "/status",
 		Editions: editions[:min(len(editions), maxListed)], More: max(len(editions)-maxListed, 0),
 		Version: cmp.Or(v.Form.Get("version"), v.Text("version")), Status: v.Form.Get("status"),
 		Message: v.Form.Get("message"), Asks: !isSure(v),

@@ -76,15 +76,12 @@ type queueRow struct {
 	Rejecting bool // but only rejected
 }
 
-// rowPoints is how many points of a review its row has.
-const rowPoints = 2
-
 // newQueueRow returns the row of a review with its summary.
 func newQueueRow(r review.Shown) queueRow {
+	points, more := r.Leading()
 	return queueRow{
-		Shown: r, Selects: r.Kind != review.Tools, Danger: r.IsDangerous(),
+		Shown: r, Points: points, More: more, Selects: r.Kind != review.Tools, Danger: r.IsDangerous(),
 		Rejecting: slices.ContainsFunc(r.Signs, func(s review.Sign) bool { return s.Alone }),
-		Points:    r.Signs[:min(len(r.Signs), rowPoints)], More: max(0, len(r.Signs)-rowPoints),
 	}
 }
 
