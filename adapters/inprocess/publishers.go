@@ -138,6 +138,19 @@ func (m *Makers) IsActive(ctx context.Context, userID string) (bool, error) {
 	return err == nil && account.State.HasSignIn(), err
 }
 
+// EmailOf implements [authority.Makers].
+func (m *Makers) EmailOf(ctx context.Context, userID string) (string, error) {
+	id, err := auth.ParseUUID[auth.UserID]("id", userID)
+	if err != nil {
+		return "", nil //nolint:nilerr // it is not the id of a person
+	}
+	account, err := m.accounts.Get(ctx, id)
+	if fault.Is(err, fault.NotFound) {
+		return "", nil
+	}
+	return string(account.Email), err
+}
+
 // NewEmailAddresses returns the e-mail addresses of the people in accounts.
 func NewEmailAddresses(accounts authstore.Accounts) authority.EmailAddresses {
 	return func(ctx context.Context) (map[registry.Holder]string, error) {

@@ -158,6 +158,21 @@ func TestMakerIsActive(t *testing.T) {
 	}
 }
 
+// TestEmailOfMaker checks that people have addresses, and what is no person, or gone, has none.
+func TestEmailOfMaker(t *testing.T) {
+	db := fakedb.New()
+	const anna = "6f1c2b3a-4d5e-4f60-8a7b-9c0d1e2f3a4b"
+	accounts := fakedb.NewAccounts(db)
+	must.Succeed(t, accounts.Create(t.Context(), auth.Account{ID: anna, Email: "anna@example.com"}))
+	for id, want := range map[string]string{
+		anna: "anna@example.com", "7f1c2b3a-4d5e-4f60-8a7b-9c0d1e2f3a4b": "", "service:ci": "", "dns:example.com": "", "": "",
+	} {
+		if got, err := inprocess.NewMakers(accounts, fakedb.NewServices(db)).EmailOf(t.Context(), id); err != nil || got != want {
+			t.Errorf("%s: %q, %v, want %q", id, got, err, want)
+		}
+	}
+}
+
 func TestPublishersWithoutNotices(t *testing.T) {
 	publishers, _, _ := newPublishers(t)
 	publishers.NotifyMaker(authority.PublisherNotice{Maker: "anna"}) // no notifier is configured

@@ -64,6 +64,9 @@ type Makers interface {
 	// IsActive reports whether the account of a person, or a service account, exists and is not
 	// disabled. It returns fault.Unavailable when the database is not available.
 	IsActive(ctx context.Context, userID string) (bool, error)
+	// EmailOf returns the e-mail address of a person, and the empty string for who is no person, or has
+	// no account any more. It returns fault.Unavailable when the database is not available.
+	EmailOf(ctx context.Context, userID string) (string, error)
 }
 
 // EmailAddresses returns the e-mail addresses of all people by their user ids. It is safe for

@@ -158,6 +158,8 @@ type allActive struct{}
 
 func (allActive) IsActive(context.Context, string) (bool, error) { return true, nil }
 
+func (allActive) EmailOf(context.Context, string) (string, error) { return "", nil }
+
 type noRecorder struct{}
 
 func (noRecorder) RecordChanges(context.Context, ...audit.Change) error { return nil }

@@ -60,14 +60,16 @@ func (a *Reviews) listReviews(c *fiber.Ctx, who authority.Caller) error {
 		Reviews: make([]reviewResponse, len(p.Reviews)), Metadata: metadata{p.NextCursor, len(p.Reviews)},
 	}
 	for i := range p.Reviews {
-		response.Reviews[i] = newReviewResponse(&p.Reviews[i])
+		if response.Reviews[i], err = a.newResponse(c, &p.Reviews[i]); err != nil {
+			return err
+		}
 	}
 	return sendUncached(c, http.StatusOK, response)
 }
 
 func (a *Reviews) getReview(c *fiber.Ctx, who authority.Caller) error {
 	shown, err := a.reviews.Get(c.UserContext(), who, readID(c))
-	return sendReview(c, shown, err)
+	return a.sendReview(c, shown, err)
 }
 
 // decideReview returns the handler that decides a review. An empty body has no comment.
@@ -80,7 +82,7 @@ func (a *Reviews) decideReview(
 			return err
 		}
 		shown, err := decide(c.UserContext(), who, readID(c), comment)
-		return sendReview(c, shown, err)
+		return a.sendReview(c, shown, err)
 	}
 }
 
@@ -102,11 +104,22 @@ func readID(c *fiber.Ctx) registry.ReviewID {
 }
 
 // sendReview sends a review, or returns err.
-func sendReview(c *fiber.Ctx, s review.Shown, err error) error {
+func (a *Reviews) sendReview(c *fiber.Ctx, s review.Shown, err error) error {
+	var r reviewResponse
+	if err == nil {
+		r, err = a.newResponse(c, &s)
+	}
 	if err != nil {
 		return err
 	}
-	return sendUncached(c, http.StatusOK, newReviewResponse(&s))
+	return sendUncached(c, http.StatusOK, r)
+}
+
+// newResponse returns a review that the caller may read, with the address of the person who has submitted it.
+func (a *Reviews) newResponse(c *fiber.Ctx, s *review.Shown) (r reviewResponse, err error) {
+	r = newReviewResponse(s)
+	r.Email, err = a.reviews.SubmitterOf(c.UserContext(), s.Review)
+	return r, err
 }
 
 // reviewList is a page of reviews.
@@ -127,6 +140,7 @@ type reviewResponse struct {
 	Diff        []difference    `json:"diff"`
 	Checks      []check         `json:"checks"`
 	SubmittedBy string          `json:"submittedBy"`
+	Email       string          `json:"submitterEmail,omitempty"` // of a person; not in an event
 	SubmittedAt string          `json:"submittedAt"`
 	Policy      *string         `json:"policy"`
 	DecidedBy   *string         `json:"decidedBy"`

@@ -53,6 +53,8 @@ type active struct{}
 
 func (active) IsActive(context.Context, string) (bool, error) { return true, nil }
 
+func (active) EmailOf(context.Context, string) (string, error) { return "", nil }
+
 // sealer seals nothing.
 type sealer struct{}
 

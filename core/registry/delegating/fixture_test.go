@@ -317,6 +317,8 @@ type fakeMakers map[string]bool
 
 func (m fakeMakers) IsActive(_ context.Context, userID string) (bool, error) { return m[userID], nil }
 
+func (fakeMakers) EmailOf(context.Context, string) (string, error) { return "", nil }
+
 // fakeKeys is what every domain publishes.
 type fakeKeys struct {
 	texts   []string

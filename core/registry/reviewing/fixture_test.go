@@ -254,6 +254,10 @@ func (p *people) RecordChanges(_ context.Context, changes ...audit.Change) error
 
 func (p *people) IsActive(_ context.Context, who string) (bool, error) { return who != p.inactive, nil }
 
+func (*people) EmailOf(_ context.Context, who string) (string, error) {
+	return who + "@example.com", nil
+}
+
 func (p *people) NotifyReviewer(n authority.WaitingNotice) { p.waiting = append(p.waiting, n) }
 
 func (p *people) NotifySubmitter(n authority.DecisionNotice) {

@@ -137,6 +137,12 @@ func (s *Service) ChooseMail(ctx context.Context, who authority.Caller, choice s
 	})
 }
 
+// SubmitterOf returns the e-mail address of the person who has submitted a review, and the empty string for a publisher
+// and for an account that is gone. The caller must have read the review: who reads it may decide it, or is that person.
+func (s *Service) SubmitterOf(ctx context.Context, r review.Review) (string, error) {
+	return s.ports.Makers.EmailOf(ctx, r.Submitter.Key)
+}
+
 // HistoryOf returns how many documents of the submitter of a review were decided here, in each state.
 // The caller must have read the review.
 func (s *Service) HistoryOf(ctx context.Context, r review.Review) (map[review.State]int, error) {

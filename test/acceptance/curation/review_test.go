@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -76,7 +77,7 @@ func checkNewServer(t *testing.T, s *site) {
 	r := s.review(t, s.bea, id)
 	if r.ServerName != name || r.Version != "1.0.0" || r.State != "pending" || r.Kind != "new-server" ||
 		r.Replaces != nil || len(r.Diff) != 0 ||
-		len(r.Checks) != 0 || r.SubmittedBy != user || r.Policy != nil || r.DecidedBy != nil || r.Rule != nil ||
+		len(r.Checks) != 0 || r.SubmittedBy != user || r.SubmitterEmail != s.ada.Email || r.Policy != nil || r.DecidedBy != nil || r.Rule != nil ||
 		r.Document["title"] != "first-title" {
 		t.Errorf("the review is %+v", r)
 	}
@@ -428,6 +429,14 @@ func checkCommands(t *testing.T, s *site) {
 		`"before-title" → "after-title"`) {
 		t.Errorf("the review is shown as %s", stdout)
 	}
+	local := s.e.Environ
+	s.e.Environ = append(slices.Clone(local), "TOLLGATE_TOKEN="+s.bea.AccessToken)
+	for _, command := range [][]string{{"review", "list"}, {"review", "show", id}} {
+		if out := s.e.RunCommand(t, "", append(command, "--server", s.one.API)...); !strings.Contains(out, s.ada.Email) {
+			t.Errorf("a reviewer without the right to operate does not see who submitted: %s", out)
+		}
+	}
+	s.e.Environ = local
 	var decided []reviewEntry
 	s.e.ReadCommand(t, &decided, "review", "approve", strings.ToUpper(id), "--comment", "ok")
 	if len(decided) != 1 || decided[0].State != "approved" || *decided[0].DecidedBy != "operator" {

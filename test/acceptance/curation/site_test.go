@@ -71,7 +71,7 @@ type reviewEntry struct {
 		Before, After any
 	}
 	Checks                                      []struct{ RegistryType, Identifier, State, Message string }
-	SubmittedBy, SubmittedAt                    string
+	SubmittedBy, SubmitterEmail, SubmittedAt    string
 	Policy, DecidedBy, DecidedAt, Comment, Rule *string
 }
 

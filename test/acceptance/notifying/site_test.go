@@ -84,7 +84,7 @@ func quarantineQuery(name, version string) string {
 }
 
 // wantBody checks a body byte for byte, with the values of the event for what cannot be known, and
-// the forms of those.
+// the forms of those. The data is an answer without the addresses of people.
 func wantBody(t *testing.T, got received, kind, name, version, data string) {
 	t.Helper()
 	quoted, err := json.Marshal(name)
@@ -94,7 +94,7 @@ func wantBody(t *testing.T, got received, kind, name, version, data string) {
 		shown = `"` + version + `"`
 	}
 	want := `{"id":"` + got.event.ID + `","type":"` + kind + `","time":"` + got.event.Time + `","serverName":` +
-		string(quoted) + `,"version":` + shown + `,"data":` + strings.TrimSpace(data) + `}`
+		string(quoted) + `,"version":` + shown + `,"data":` + strings.ReplaceAll(strings.TrimSpace(data), `"submitterEmail":"ada@example.com",`, "") + `}`
 	if got.body != want {
 		t.Errorf("the body is\n%s\nwant\n%s", got.body, want)
 	}
