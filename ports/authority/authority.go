@@ -198,6 +198,22 @@ type Granter interface {
 // GrantText is a grant as people write it.
 type GrantText struct{ Action, Resource string }
 
+// Words returns the right for a sentence.
+func (g GrantText) Words() string {
+	if g.Action == string(registry.ActionOperate) {
+		return g.Action + " the service"
+	}
+	return g.Action + " " + g.Resource
+}
+
+// TextsOf returns grants as people write them.
+func TextsOf(grants []registry.GrantRecord) (texts []GrantText) {
+	for _, g := range grants {
+		texts = append(texts, GrantText{string(g.Action), g.Pattern.String()})
+	}
+	return texts
+}
+
 // GrantChanges is what ReplaceGrants has changed.
 type GrantChanges struct {
 	Added, Removed []GrantText

@@ -292,32 +292,32 @@ func (a *API) endSessions(ctx context.Context, email auth.Email) error {
 }
 
 func (a *API) inviteAgain(q *request) act {
-	return a.answerLink(q, func(ctx context.Context, email auth.Email) (linkResponse, error) {
-		link, err := a.use.People.InviteAgain(ctx, email)
+	return a.answerLink(q, func(ctx context.Context, p personRecord) (linkResponse, error) {
+		link, err := a.use.People.InviteAgain(ctx, p.Email, authority.TextsOf(p.grants))
 		return newInvitationResponse(link, q.who), err
 	})
 }
 
 func (a *API) makeResetLink(q *request) act {
-	return a.answerLink(q, func(ctx context.Context, email auth.Email) (linkResponse, error) {
+	return a.answerLink(q, func(ctx context.Context, p personRecord) (linkResponse, error) {
 		if _, ok := q.who.Token(); ok {
-			link, err := a.use.People.MailResetLink(ctx, email)
+			link, err := a.use.People.MailResetLink(ctx, p.Email)
 			return newInvitationResponse(link, q.who), err
 		}
-		link, err := a.use.People.MakeResetLink(ctx, email)
+		link, err := a.use.People.MakeResetLink(ctx, p.Email)
 		return linkResponse{URL: link.URL, ExpiresAt: authapi.FormatTime(link.ExpiresAt)}, err
 	})
 }
 
 // answerLink returns an act that answers with a link for a person.
-func (a *API) answerLink(q *request, makeLink func(context.Context, auth.Email) (linkResponse, error)) act {
+func (a *API) answerLink(q *request, makeLink func(context.Context, personRecord) (linkResponse, error)) act {
 	find := a.readPerson(q)
 	return func(ctx context.Context) (answer, error) {
 		p, err := find(ctx)
 		if err != nil {
 			return answer{}, err
 		}
-		link, err := makeLink(ctx, p.Email)
+		link, err := makeLink(ctx, p)
 		return answer{status: http.StatusOK, body: link}, err
 	}
 }

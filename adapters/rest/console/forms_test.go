@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
@@ -150,10 +151,12 @@ func formsOfAccess(provider *oidcissuer.Provider) []form {
 			[]wrong{{"issuer", provider.URL + "?", "Issuer must"}}, changed, ""},
 		{operator + "providers/acme", "", "Test", operate, nil, nil, "discovery OK", ""},
 		{operator + "providers/acme", "", "Remove the provider acme", operate, nil, nil, "The provider is removed.", "404"},
-		{operator + "people?new=1", "", "Invite this person", operate,
+		{operator + "people?new=1", "", "Invite", operate,
 			[]string{"email", "ivy@example.com", "name", "<b>Ivy</b> Ünal", "actions", "publish", "resource", "com.example/*"},
 			[]wrong{
 				{"email", "ada", "E-mail address must be an e-mail address."}, {"name", "", "Name must not be empty."},
+				{"email", "a@example.com, b@example.com", "Name is that of one person: write Name <address> for each."},
+				{"email", strings.Repeat("x\n", 3) + manyAddresses(51), "E-mail address must have at most 50 addresses."}, {"email", " ; ", "E-mail address must not be empty."},
 				{"resource", "", "The pattern of servers"}, {"email", "ada@example.com", "This e-mail address has an account."},
 			}, once, "This e-mail address has an account."},
 		{operator + "people/ada@example.com", "", "Save this person", operate, []string{"name", "Ada", "phone", "+4930123456"},
@@ -163,6 +166,15 @@ func formsOfAccess(provider *oidcissuer.Provider) []form {
 		{operator + "people/ada@example.com", "", "Remove the grant to publish org.example/*", operate, nil, nil, "The grant is removed.", "404"},
 		{operator + "people/ada@example.com", "", "Link for a new password", operate, nil, nil, once, ""},
 	}
+}
+
+// manyAddresses returns n addresses.
+func manyAddresses(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "%d@example.com\n", i)
+	}
+	return b.String()
 }
 
 func formsOfPeople() []form {

@@ -65,6 +65,27 @@ func TestInvitations(t *testing.T) {
 	b.WantText("State Active", "Full trust", "Confirmed with a second factor")
 }
 
+// TestInviteMany invites people whose addresses are pasted: each has a line in the answer, links are shown once if
+// there is no courier, and only what was not invited stays in the form.
+func TestInviteMany(t *testing.T) {
+	e, s := start(t)
+	b := newOperator(t, e, s)
+	ada := newVerified(t, e, s, "ada@example.com", "publish com.example/*")
+	b.Open("/console/operator/people?new=1", http.StatusOK)
+	b.Press("Invite", http.StatusOK, "actions", "publish", "resource", "com.example/*", "email",
+		"Ivy Ünal <ivy@example.com>, eve@example.com; eve@example.com\nada@example.com\nno <address>")
+	b.WantText("ivy@example.com invited, and not sent: hand over the link, which is shown once", "ada@example.com already there",
+		"no <address> not invited: email must be an e-mail address", "/console/invitation?code=").WantFields("email", "no <address>")
+	if got := strings.Count(b.Text(), "/console/invitation?code="); got != 2 {
+		t.Errorf("%d links", got)
+	}
+	b.Open("/console/operator/people/ivy@example.com", http.StatusOK).WantText("Name Ivy Ünal", "publish com.example/*").
+		WantNoText("code=")
+	ada.Submit("/console/operator/people", http.StatusForbidden, url.Values{"email": {"x@example.com\nada@example.com"}})
+	ada.WantNoText("already there")
+	b.Open("/console/operator/people/x@example.com", http.StatusNotFound)
+}
+
 func pathOf(t *testing.T, link string) string {
 	t.Helper()
 	u, err := url.Parse(link)

@@ -22,6 +22,12 @@ func By(ctx context.Context, a audit.Actor) context.Context {
 	return context.WithValue(ctx, actorKey{}, a)
 }
 
+// ActorOf returns the actor of a context; the zero value for local operator commands.
+func ActorOf(ctx context.Context) audit.Actor {
+	by, _ := ctx.Value(actorKey{}).(audit.Actor)
+	return by
+}
+
 // ByPerson is By for a person without a session, who acts with a link.
 func ByPerson(ctx context.Context, id auth.UserID) context.Context {
 	return By(ctx, audit.Actor{Who: audit.PersonActor + string(id)})
@@ -43,7 +49,7 @@ func New(log authstore.AuditLog, c clock.Clock, e secrets.Entropy) *Trail {
 // events of one call keep their order in time. It implements authority.Recorder.
 func (t *Trail) RecordChanges(ctx context.Context, changes ...audit.Change) error {
 	now := t.clock.Now().UTC()
-	by, _ := ctx.Value(actorKey{}).(audit.Actor)
+	by := ActorOf(ctx)
 	events := make([]audit.Event, len(changes))
 	for i, c := range changes {
 		id := c.ID

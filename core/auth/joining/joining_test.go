@@ -167,7 +167,7 @@ func TestAccept(t *testing.T) {
 // TestInvitationsEnd makes invitations dead by what comes after them.
 func TestInvitationsEnd(t *testing.T) {
 	for name, end := range map[string]func(fx *fixture) error{
-		"another invitation": func(fx *fixture) error { _, err := fx.people.InviteAgain(t.Context(), ivy); return err },
+		"another invitation": func(fx *fixture) error { _, err := fx.people.InviteAgain(t.Context(), ivy, nil); return err },
 		"disabled, and enabled again": func(fx *fixture) error {
 			return errors.Join(fx.people.Disable(t.Context(), ivy), fx.people.Enable(t.Context(), ivy))
 		},

@@ -5,8 +5,10 @@ import (
 	_ "embed"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 
 	"github.com/mileusna/useragent"
@@ -47,11 +49,11 @@ func oneLine(name string) string {
 	return name
 }
 
-// replaceControls returns a text with spaces for control characters and for those that change the
+// replaceControls returns a text with spaces for control characters, the ends of lines, and what changes the
 // direction of what follows.
 func replaceControls(text string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+		if unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control) {
 			return ' '
 		}
 		return r
@@ -88,7 +90,7 @@ func (e *Event) source() (label, name string) {
 // short line and the subject is empty.
 func (e *Event) formatMessage(product, address string, channel courier.Channel) (subject, text string) {
 	w := wordings()[e.Kind]
-	at := e.At.UTC().Format("2 January 2006, 15:04 UTC")
+	at := formatTime(e.At)
 	from := "unknown"
 	if e.Address.IsValid() {
 		from = e.Address.WithZone("").String() // a zone may be any text
@@ -110,10 +112,35 @@ func (e *Event) formatMessage(product, address string, channel courier.Channel) 
 		e.formatPages(address) + "\n\n" + w.Advice
 }
 
-// FormatLink returns the subject and the text of a message with a link: of Invitation or PasswordLink.
-func FormatLink(k Kind, product, link string) (subject, text string) {
+func formatTime(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }
+
+// LinkText is what a message with a link says, beside its words. All but the URL is for Invitation.
+type LinkText struct {
+	URL       string
+	By, Email string   // the name and the address of who invites; empty for an operator command
+	Rights    []string // what the person may do
+	Until     time.Time
+}
+
+// maxRights is how many rights a message names.
+const maxRights = 20
+
+// FormatLink returns the subject and the text of a message with a link: of Invitation or PasswordLink. A name has no
+// place in the subject, which is a header of the mail.
+func FormatLink(k Kind, product string, l LinkText) (subject, text string) {
+	by, rights, named := oneLine(cmp.Or(l.By, "An operator")), "", l.Rights
+	if l.Email != "" {
+		by += " (" + l.Email + ")"
+	}
+	if more := len(named) - maxRights; more > 0 {
+		named = append(slices.Clone(named[:maxRights]), strconv.Itoa(more)+" more")
+	}
+	if len(named) > 0 {
+		rights = ": you may " + strings.Join(named, ", ")
+	}
 	w := wordings()[k]
-	return product + ": " + w.Subject, w.Event + "\n\n" + link + "\n\n" + w.Advice
+	event := strings.NewReplacer("{by}", by, "{product}", product, "{rights}", rights, "{until}", formatTime(l.Until)).Replace(w.Event)
+	return product + ": " + w.Subject, event + "\n\n" + l.URL + "\n\n" + w.Advice
 }
 
 // formatComment returns the comment, each line marked as a quotation: it may be any text.

@@ -3,10 +3,12 @@ package people
 import (
 	"context"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -82,13 +84,13 @@ func (s *Service) Invite(ctx context.Context, in Invitation) (auth.Account, Link
 	if err != nil {
 		return a, Link{}, err
 	}
-	link.Delivered = s.sendLink(ctx, &a, link, notices.Invitation) == nil
+	link.Delivered = s.sendInvitation(ctx, &a, link, in.Grants) == nil
 	return a, link, nil
 }
 
-// InviteAgain makes another link for a person who is invited, and the earlier ones dead. It returns
+// InviteAgain makes another link for a person who is invited and has the grants, and the earlier ones dead. It returns
 // fault.Conflict for everybody else.
-func (s *Service) InviteAgain(ctx context.Context, email auth.Email) (link Link, err error) {
+func (s *Service) InviteAgain(ctx context.Context, email auth.Email, grants []authority.GrantText) (link Link, err error) {
 	var a auth.Account
 	err = s.changeAccount(ctx, email, accountChange{
 		category: audit.AccountChange, action: "invitation",
@@ -109,7 +111,7 @@ func (s *Service) InviteAgain(ctx context.Context, email auth.Email) (link Link,
 	if err != nil {
 		return Link{}, err
 	}
-	link.Delivered = s.sendLink(ctx, &a, link, notices.Invitation) == nil
+	link.Delivered = s.sendInvitation(ctx, &a, link, grants) == nil
 	return link, nil
 }
 
@@ -132,7 +134,7 @@ func (s *Service) MailResetLink(ctx context.Context, email auth.Email) (Link, er
 	}
 	link, err := s.MakeResetLink(ctx, email)
 	if err == nil {
-		link.Delivered = s.sendLink(ctx, &a, link, notices.PasswordLink) == nil
+		link.Delivered = s.sendLink(ctx, &a, notices.PasswordLink, notices.LinkText{URL: link.URL}) == nil
 	}
 	return link, err
 }
@@ -167,7 +169,7 @@ func (s *Service) SendResetLink(ctx context.Context, email auth.Email) error {
 	if err := s.changeAccount(ctx, email, change); err != nil {
 		return err
 	}
-	return s.sendLink(ctx, &a, link, notices.PasswordLink)
+	return s.sendLink(ctx, &a, notices.PasswordLink, notices.LinkText{URL: link.URL})
 }
 
 // AcceptInvitation sets the first password of a person, in the transaction of the context. It
@@ -218,13 +220,28 @@ func (s *Service) CountingKey(email auth.Email) string {
 // CanMail reports whether links can be sent to people.
 func (s *Service) CanMail() bool { return s.ports.Mail.Courier != nil }
 
+// sendInvitation sends a person a link with who invites, what the person may do, and until when the link is good.
+func (s *Service) sendInvitation(ctx context.Context, a *auth.Account, link Link, grants []authority.GrantText) error {
+	text := notices.LinkText{URL: link.URL, Until: link.ExpiresAt}
+	for _, g := range grants {
+		text.Rights = append(text.Rights, g.Words())
+	}
+	who := auditing.ActorOf(ctx).Who
+	if name, ok := strings.CutPrefix(who, audit.ServiceActor); ok {
+		text.By = "The service account " + name
+	} else if by, err := s.ports.Accounts.Get(ctx, auth.UserID(strings.TrimPrefix(who, audit.PersonActor))); who != "" && err == nil {
+		text.By, text.Email = by.Name, string(by.Email)
+	}
+	return s.sendLink(ctx, a, notices.Invitation, text)
+}
+
 // sendLink sends a person a link. It returns an error if there is no courier.
-func (s *Service) sendLink(ctx context.Context, a *auth.Account, link Link, kind notices.Kind) error {
+func (s *Service) sendLink(ctx context.Context, a *auth.Account, kind notices.Kind, l notices.LinkText) error {
 	if !s.CanMail() {
 		return fault.New(fault.Unsupported, "no courier for e-mail is configured")
 	}
-	subject, text := notices.FormatLink(kind, s.config.Product, link.URL)
+	subject, text := notices.FormatLink(kind, s.config.Product, l)
 	return s.ports.Mail.Deliver(ctx, courier.Message{
-		Kind: courier.Notice, Channel: courier.Email, Recipient: string(a.Email), Subject: subject, Text: text, Link: link.URL,
+		Kind: courier.Notice, Channel: courier.Email, Recipient: string(a.Email), Subject: subject, Text: text, Link: l.URL,
 	})
 }

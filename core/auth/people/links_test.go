@@ -60,7 +60,7 @@ func TestDelivered(t *testing.T) {
 			}
 			_, invited, err := fx.service.Invite(t.Context(), people.Invitation{Email: anna, Name: "Anna"})
 			must.Succeed(t, err)
-			again, err := fx.service.InviteAgain(t.Context(), anna)
+			again, err := fx.service.InviteAgain(t.Context(), anna, nil)
 			must.Succeed(t, err)
 			for n, l := range []people.Link{invited, again} {
 				if l.Delivered != c.delivered || !l.ExpiresAt.Equal(fx.clock.Now().Add(time.Hour)) {
@@ -133,7 +133,7 @@ func TestStates(t *testing.T) {
 		"disable": {func(s *people.Service, ctx context.Context) error { return s.Disable(ctx, anna) }, [4]auth.AccountState{disabled, disabled, disabled, disabled}},
 		"enable":  {func(s *people.Service, ctx context.Context) error { return s.Enable(ctx, anna) }, [4]auth.AccountState{"", active, "", active}},
 		"invite again": {func(s *people.Service, ctx context.Context) error {
-			_, err := s.InviteAgain(ctx, anna)
+			_, err := s.InviteAgain(ctx, anna, nil)
 			return err
 		}, [4]auth.AccountState{invited, "", "", ""}},
 		"reset link": {func(s *people.Service, ctx context.Context) error {

@@ -157,7 +157,7 @@ func (p *person) inviteTo(s *fixture.Service, email, action string) *person {
 	p.tick(action)
 	p.set("resource", "*")
 	chromium.SavePicture(p.t, p.tab, "first-invite")
-	p.click("Invite this person")
+	p.click("Invite")
 	p.wantText("It is shown once.", "It was not sent")
 	link := chromium.Evaluate[string](p.t, p.tab, `document.getElementById("secret").textContent`)
 	invited := newPerson(p.t, p.e, s)

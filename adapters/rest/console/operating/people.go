@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
@@ -23,7 +24,7 @@ var peoplePage = site.NewPage(templates, "templates/people.html")
 
 func (p *Pages) mountPeople(r fiber.Router) {
 	p.open(r, peoplePath, p.people)
-	p.site.Post(r, peoplePath, 0, p.act("Invite this person", p.invite, p.people))
+	p.site.Post(r, peoplePath, 0, p.act("Invite people", p.invite, p.people))
 	p.mountPerson(r)
 }
 
@@ -38,6 +39,20 @@ type peopleView struct {
 	People      []personRow
 	Next        string
 	Invite      site.FormView
+	Invited     []people.Invited // what became of a form with many addresses
+}
+
+// Outcome says what became of one of many invitations.
+func (peopleView) Outcome(i people.Invited) string {
+	switch {
+	case fault.Is(i.Err, fault.Conflict):
+		return "already there"
+	case i.Err != nil:
+		return "not invited: " + fault.PublicMessage(i.Err)
+	case i.Link.Delivered:
+		return "invited"
+	}
+	return "invited, and not sent: hand over the link, which is shown once"
 }
 
 type personRow struct {
@@ -66,8 +81,11 @@ const stateLeft = "left"
 
 // inviteInputs are the fields of an invitation.
 var inviteInputs = []site.Input{
-	{Name: "email", Label: "E-mail address", Kind: "email", Required: true},
-	{Name: "name", Label: "Name", Required: true},
+	{
+		Name: "email", Label: "E-mail addresses", Kind: "area", Required: true,
+		Hint: "One per line, or separated by commas; also as Name <address>. At most 50.",
+	},
+	{Name: "name", Label: "Name", Hint: "Of one person."},
 	{Name: "actions", Label: "May", Kind: "choices", Options: site.Options(
 		registry.ActionPublish, registry.ActionEdit, registry.ActionReview, registry.ActionOperate)},
 	{
@@ -103,7 +121,11 @@ func (view *peopleView) query(after auth.Email) authstore.DirectoryQuery {
 }
 
 func (p *Pages) people(ctx context.Context, v *site.Visit, problems site.Problems) error {
-	view := peopleView{Part: v.Text("q"), State: v.Text("state"), Later: v.Text("after") != "", States: stateOptions}
+	return p.showPeople(ctx, v, problems, nil)
+}
+
+func (p *Pages) showPeople(ctx context.Context, v *site.Visit, problems site.Problems, invited []people.Invited) error {
+	view := peopleView{Invited: invited, Part: v.Text("q"), State: v.Text("state"), Later: v.Text("after") != "", States: stateOptions}
 	found, err := p.ports.People.Search(ctx, view.query(auth.Email(v.Text("after"))))
 	if err != nil {
 		return err
@@ -117,7 +139,7 @@ func (p *Pages) people(ctx context.Context, v *site.Visit, problems site.Problem
 	if view.People, err = p.newPersonRows(ctx, found); err != nil {
 		return err
 	}
-	view.Invite = v.Fill(site.Form{Action: peoplePath, Button: "Invite this person", Inputs: inviteInputs}, nil, problems)
+	view.Invite = v.Fill(site.Form{Action: peoplePath, Button: "Invite", Inputs: inviteInputs}, nil, problems)
 	return v.Render(peoplePage, newHead(v, "People", problems, view.Invite), view)
 }
 
@@ -142,36 +164,38 @@ func (p *Pages) newPersonRows(ctx context.Context, found []authstore.Person) ([]
 }
 
 func (p *Pages) invite(ctx context.Context, v *site.Visit) error {
-	in, err := readInvitation(v)
+	all, err := people.ParseInvited(v.Form.Get("email"), v.Form.Get("name"))
 	if err != nil {
 		return err
 	}
-	a, link, err := p.ports.People.Invite(ctx, in)
+	grants, err := readRights(v)
 	if err != nil {
 		return err
 	}
-	return showInvitation(v, a.Email, link)
+	p.ports.People.InviteMany(ctx, all, grants)
+	if len(all) > 1 {
+		v.Form.Set("email", people.Left(all))
+		return p.showPeople(ctx, v, nil, all)
+	}
+	if one := all[0]; one.Err == nil {
+		return showInvitation(v, one.Email, one.Link)
+	}
+	return all[0].Err
 }
 
-// readInvitation returns the invitation that a form describes.
-func readInvitation(v *site.Visit) (in people.Invitation, err error) {
-	if in.Email, err = readEmail("email", v.Trimmed("email")); err != nil {
-		return in, err
-	}
-	if in.Name, err = people.ParseName(v.Form.Get("name")); err != nil {
-		return in, err
-	}
+// readRights returns the grants that a form gives.
+func readRights(v *site.Visit) (all []authority.GrantText, err error) {
 	for _, action := range v.Form["actions"] {
 		g := authority.GrantText{Action: action}
 		if action != string(registry.ActionOperate) {
 			g.Resource = v.Trimmed("resource")
 		}
 		if _, err := registry.ParseGrant("", g.Action, g.Resource); err != nil {
-			return in, err
+			return nil, err
 		}
-		in.Grants = append(in.Grants, g)
+		all = append(all, g)
 	}
-	return in, nil
+	return all, nil
 }
 
 // showInvitation shows the link of an invitation once.

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
@@ -103,7 +104,15 @@ func (p *Pages) endSessions(ctx context.Context, email auth.Email) error {
 }
 
 func (p *Pages) inviteAgain(ctx context.Context, v *site.Visit, email auth.Email) error {
-	link, err := p.ports.People.InviteAgain(ctx, email)
+	a, err := p.ports.People.ByEmail(ctx, email)
+	if err != nil {
+		return err
+	}
+	grants, err := registrystore.GrantsOf(ctx, p.ports.Grants, []auth.UserID{a.ID}, func(id *auth.UserID) registry.Holder { return registry.Holder(*id) })
+	if err != nil {
+		return err
+	}
+	link, err := p.ports.People.InviteAgain(ctx, email, authority.TextsOf(grants[registry.Holder(a.ID)]))
 	if err != nil {
 		return err
 	}
