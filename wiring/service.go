@@ -442,7 +442,7 @@ func newResource(
 
 func newRegistryAPI(c registryapi.Config, p registryAPIPorts) (*registryapi.API, func()) {
 	c.Private, c.Resource, c.RecordTools = p.Reading.Private, p.OAuth, p.Writer.RecordTools
-	c.AskTools = p.Watcher.Ask
+	c.AskTools, c.SetOwner = p.Watcher.Ask, p.Writer.SetOwner
 	c.Build, c.Log, c.Docs, c.WritesOff = p.Build, p.Log, p.Docs, p.Writer.WritesOff()
 	api, end := registryapi.New(c, p.Callers, p.Reads, p.Writer, p.Kept)
 	api.Measure(p.Metrics.Registry)

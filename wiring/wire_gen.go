@@ -734,6 +734,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Gate:    gate,
 		Lists:   allowlistSource,
 		Tools:   tools,
+		Owners:  owners,
 	}
 	readcachePorts := readcache.Ports{
 		Changes: registrystoreChanges,
@@ -2179,12 +2180,14 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Clock:    clock,
 	}
 	learner := learning.New(learningPorts)
+	owners := stores.Owners
 	transferringPorts := transferring.Ports{
 		Transactions: runner,
 		Writer:       serverWriter,
 		Reader:       serverReader,
 		Quarantine:   quarantine,
 		ToolLists:    toolLists,
+		Owners:       owners,
 		Events:       recorder,
 		Recorder:     trail,
 		Clock:        clock,

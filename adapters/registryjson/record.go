@@ -81,11 +81,25 @@ func parseRecorded(meta json.RawMessage) (recordsource.Recorded, error) {
 	if err != nil {
 		return recordsource.Recorded{}, err
 	}
+	var owner exportedOwner
+	if raw := byKey[ownerKey]; raw != nil {
+		if err := json.Unmarshal(raw, &owner); err != nil {
+			return recordsource.Recorded{}, fmt.Errorf("_meta of the record has an invalid owner: %w", err)
+		}
+	}
 	return recordsource.Recorded{
-		Tools: lists, Quarantine: quarantine, Status: o.Status, StatusMessage: o.StatusMessage,
+		Owner: owner.Owner, Contact: owner.Contact, Tools: lists, Quarantine: quarantine, Status: o.Status, StatusMessage: o.StatusMessage,
 		StatusChangedAt: utcTime(o.StatusChangedAt), PublishedAt: utcTime(o.PublishedAt),
 		UpdatedAt: utcTime(o.UpdatedAt),
 	}, nil
+}
+
+// ownerKey is the key in _meta under which an export has who answers for the server.
+const ownerKey = "dev.tollgate/owner"
+
+type exportedOwner struct {
+	Owner   string `json:"owner"`
+	Contact string `json:"contact,omitempty"`
 }
 
 // quarantineKey is the key in _meta under which an export has the quarantine of a version.

@@ -279,6 +279,27 @@ func TestQuarantineInExport(t *testing.T) {
 	}
 }
 
+// TestOwnerInExport checks that the owner of a server that is written is read again.
+func TestOwnerInExport(t *testing.T) {
+	t.Parallel()
+	for _, o := range []registry.Owner{{}, {Team: "<Weather>"}, {Team: "Weather", Contact: "weather@example.com"}} {
+		var out bytes.Buffer
+		w := NewWriter(&out)
+		err := w.Write(recordsource.Exported{Record: registry.Record{Document: []byte(`{}`)}, Owner: o})
+		must.Succeed(t, errors.Join(err, w.Close()))
+		e, err := openText(t, out.String()).Next(t.Context())
+		if err != nil || e.Unreadable != nil || e.Recorded.Owner != o.Team || e.Recorded.Contact != o.Contact ||
+			strings.Contains(out.String(), "dev.tollgate/owner") != (o.Team != "") {
+			t.Errorf("%+v is read as %+v, %v from %s", o, e, err, &out)
+		}
+	}
+	for _, bad := range []string{`[]`, `"Weather"`, `{"owner":7}`} {
+		if e, err := openText(t, `{"servers":[{"server":{},"_meta":{"dev.tollgate/owner":`+bad+`}}]}`).Next(t.Context()); err != nil || e.Unreadable == nil {
+			t.Errorf("%s is read as %+v, %v", bad, e, err)
+		}
+	}
+}
+
 type failingWriter struct{}
 
 func (failingWriter) Write([]byte) (int, error) { return 0, errors.New("disk full") }

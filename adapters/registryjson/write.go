@@ -117,6 +117,9 @@ func appendRecord(b []byte, v recordsource.Exported) ([]byte, error) {
 	if len(held.Entries) > 0 {
 		values[quarantineKey] = newExportedQuarantine(held)
 	}
+	if v.Owner != (registry.Owner{}) {
+		values[ownerKey] = exportedOwner{v.Owner.Team, v.Owner.Contact}
+	}
 	if len(v.Tools) > 0 {
 		values[toolsKey] = newExportedTools(v.Tools)
 	}

@@ -40,6 +40,8 @@ type Recorded struct {
 	// Quarantine is set if the version was in quarantine there; only exports say so.
 	Quarantine *Quarantine
 	Tools      []ToolList // only exports in files have them
+	// Owner and Contact are those of the server; only exports in files have them.
+	Owner, Contact string
 }
 
 // Exported is a version in an export.
@@ -48,6 +50,7 @@ type Exported struct {
 
 	Held  registry.Held
 	Tools []tools.Shown // its tool lists, in the order of its document
+	Owner registry.Owner
 }
 
 // ToolList is a tool list of a version. Its fields are not checked.

@@ -393,3 +393,24 @@ func TestChangedListingsUseIndexes(t *testing.T) {
 		}
 	})
 }
+
+// TestOwners: who answers for servers is read of one and of all.
+func TestOwners(t *testing.T) {
+	t.Parallel()
+	for kind, open := range relationaltest.Databases(t) {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			db := open(t)
+			s := newListingSite(t, db)
+			name := parse(t, registry.ParseName, "com.example/a")
+			must.Succeed(t, s.save(t.Context(), name, "1.0.0", registry.StatusActive))
+			for _, o := range []registry.Owner{{Team: "A"}, {Team: "B", Contact: "b@example.com"}, {}} {
+				must.Succeed(t, s.Owners.Set(t.Context(), name, o))
+				all, err := s.Owners.All(t.Context())
+				if got, found := all[name.String()]; err != nil || got != o || found != (o != registry.Owner{}) || len(all) > 1 {
+					t.Errorf("all are %v, %v, want %v", all, err, o)
+				}
+			}
+		})
+	}
+}

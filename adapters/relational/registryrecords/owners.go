@@ -16,6 +16,10 @@ func (s *ownerStore) Of(ctx context.Context, name registry.Name) (o registry.Own
 	return all[name.String()], err
 }
 
+func (s *ownerStore) All(ctx context.Context) (map[string]registry.Owner, error) {
+	return s.read(ctx, "1 = 1")
+}
+
 // read returns the owners of the servers that a condition selects.
 func (s *ownerStore) read(ctx context.Context, condition string, args ...any) (map[string]registry.Owner, error) {
 	all := map[string]registry.Owner{}

@@ -26,6 +26,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
@@ -74,6 +75,8 @@ type Config struct {
 	RecordTools RecordTools
 	// AskTools queries remotes of a version.
 	AskTools AskTools
+	// SetOwner stores who answers for a server.
+	SetOwner SetOwner
 	// WritesOff is true if the use cases refuse to publish, replace and delete (contract R-24).
 	WritesOff bool
 	// Log gets the errors that occur after the status of a response was sent.
@@ -97,6 +100,7 @@ type Reads struct {
 	Gate    *viewing.Gate
 	Lists   *allowlist.Source
 	Tools   *browsing.Tools
+	Owners  registrystore.Owners
 }
 
 // New returns the registry's part of the API, and a function that ends its goroutines. p may be
@@ -134,6 +138,8 @@ func (a *API) Mount(r fiber.Router) {
 		r.Put(prefix+versionPath, a.change(publishing.OpReplace, a.replaceVersion))
 		r.Put(prefix+toolsPath, a.change(publishing.OpTools, a.recordTools))
 		r.Post(prefix+toolsPath+"/ask", a.known(a.askTools))
+		r.Get(prefix+ownerPath, a.inRegistry(a.getOwner))
+		r.Put(prefix+ownerPath, a.known(a.setOwner))
 		r.Delete(prefix+versionPath, a.change(publishing.OpDelete, a.deleteVersion))
 		r.Patch(prefix+versionPath+"/status", a.change(publishing.OpStatus, a.setStatus))
 		r.Patch(prefix+serversPath+"/:"+nameParam+"/status", a.change(publishing.OpStatus, a.setStatusAll))

@@ -46,7 +46,7 @@ func newServer(p cli.Process) *cobra.Command {
 	}
 	c := cli.NewGroup("server", "Find servers in the registry of a service, and change their status",
 		newServerCommand(p, list, serverRun.find), newServerCommand(p, search, serverRun.search),
-		newServerCommand(p, show, serverRun.show))
+		newServerCommand(p, show, serverRun.show), newServerOwner(p))
 	AddWeb(p, list, func([]string) string { return "/console/" })
 	AddWeb(p, search, func(words []string) string {
 		return "/console/?" + url.Values{"q": {strings.Join(words, " ")}}.Encode()

@@ -74,6 +74,7 @@ type candidate struct {
 	release  registry.Release
 	held     registry.Held
 	lists    []tools.Stored
+	owner    registry.Owner
 }
 
 // readAll imports all entries of the source.
@@ -167,7 +168,12 @@ func (r *importRun) readEntry(e recordsource.Entry) (candidate, Outcome) {
 		refused.Reason = Reason(err)
 		return candidate{}, refused
 	}
-	return candidate{e.Origin, parsed.Document, parsed.Release, held, lists}, Outcome{}
+	owner, err := registry.NewOwner(e.Recorded.Owner, e.Recorded.Contact)
+	if err != nil {
+		refused.Reason = Reason(err)
+		return candidate{}, refused
+	}
+	return candidate{e.Origin, parsed.Document, parsed.Release, held, lists, owner}, Outcome{}
 }
 
 // listsOf returns the approved tool lists of a version. One of a part that the document does not have is left

@@ -144,7 +144,7 @@ func (m *Mover) commit(ctx context.Context, servers [][]candidate, atEnd error) 
 		return strings.Compare(a[0].release.Name.String(), b[0].release.Name.String())
 	})
 	do := func(ctx context.Context) ([]Outcome, error) {
-		s := &storing{Mover: m}
+		s := &storing{Mover: m, owners: map[registry.Name]registry.Owner{}}
 		for _, batch := range servers {
 			if err := s.addServer(ctx, batch); err != nil {
 				return nil, err
@@ -165,6 +165,7 @@ type storing struct {
 	published []registry.Record
 	audit     []audit.Change
 	lists     []tools.Stored
+	owners    map[registry.Name]registry.Owner // of servers with new versions
 }
 
 // addServer locks the server of records and adds the new ones.
@@ -218,7 +219,7 @@ func (s *storing) addNew(l *registry.Lineage, fresh []candidate) {
 			continue
 		}
 		s.outcomes = append(s.outcomes, c.newOutcome(Taken, ""))
-		s.lists = append(s.lists, c.lists...)
+		s.lists, s.owners[c.release.Name] = append(s.lists, c.lists...), c.owner
 		s.audit = append(s.audit, s.run.Part(registry.NewOperatorChange("import",
 			registry.VersionDetails(c.release.Name.String(), c.release.Version.String()))))
 	}
@@ -247,6 +248,15 @@ func (s *storing) save(ctx context.Context) error {
 	}
 	for _, l := range s.lists {
 		if err := s.ports.ToolLists.Put(ctx, l); err != nil {
+			return err
+		}
+	}
+	for name, o := range s.owners { // an owner that is set here stays
+		here, err := s.ports.Owners.Of(ctx, name)
+		if err == nil && here == (registry.Owner{}) && o != here {
+			err = s.ports.Owners.Set(ctx, name, o)
+		}
+		if err != nil {
 			return err
 		}
 	}

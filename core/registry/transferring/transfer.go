@@ -28,6 +28,7 @@ type Ports struct {
 	Reader       registrystore.ServerReader
 	Quarantine   registrystore.Quarantine
 	ToolLists    registrystore.ToolLists
+	Owners       registrystore.Owners
 	Events       *announce.Recorder
 	Recorder     authority.Recorder
 	Clock        clock.Clock
@@ -89,7 +90,7 @@ func (c *Counts) addOutcome(o Outcome) {
 }
 
 // Export calls write with every version of every server, including deleted ones, with its
-// quarantine and its tool lists, ordered by name, then version, both bytewise. It returns the number of versions. Each
+// quarantine, its tool lists and the owner of its server, ordered by name, then version, both bytewise. It returns the number of versions. Each
 // page of records is read separately, so that versions published meanwhile may be missing. An error
 // of write ends the export and is returned.
 func (m *Mover) Export(ctx context.Context, write func(recordsource.Exported) error) (int, error) {
@@ -99,12 +100,16 @@ func (m *Mover) Export(ctx context.Context, write func(recordsource.Exported) er
 	if err != nil {
 		return 0, err
 	}
+	owners, err := m.ports.Owners.All(ctx)
+	if err != nil {
+		return 0, err
+	}
 	err = history.EachVersion(ctx, m.ports.Reader, func(r registry.Record) error {
 		held, err := server.find(ctx, r.Release)
 		if err != nil {
 			return err
 		}
-		one := recordsource.Exported{Record: r, Held: held}
+		one := recordsource.Exported{Record: r, Held: held, Owner: owners[r.Name.String()]}
 		if _, found := slices.BinarySearchFunc(listed, r.Name, compareNames); found {
 			stored, err := m.ports.ToolLists.OfVersion(ctx, r.Name, r.Version)
 			if err != nil {

@@ -41,6 +41,47 @@ type fixture struct {
 	runner     *runner
 	trail      *fakeRecorder
 	lists      *fakedb.ToolLists
+	owners     owners
+}
+
+// owners are the owners of servers.
+type owners map[string]registry.Owner
+
+func (o owners) All(context.Context) (map[string]registry.Owner, error) { return o, nil }
+func (o owners) Of(_ context.Context, n registry.Name) (registry.Owner, error) {
+	return o[n.String()], nil
+}
+
+func (o owners) Set(_ context.Context, n registry.Name, one registry.Owner) error {
+	o[n.String()] = one
+	return nil
+}
+
+// TestOwners: an import sets the owner of a server that has none here, an export has it, and a wrong one is refused.
+func TestOwners(t *testing.T) {
+	t.Parallel()
+	w := newFixture()
+	w.owners["com.example/b"] = registry.Owner{Team: "Ours"}
+	owned := func(doc, team, contact string) recordsource.Entry {
+		e := plainEntry(doc)
+		e.Recorded.Owner, e.Recorded.Contact = team, contact
+		return e
+	}
+	_, outcomes := w.runImport(t, false, owned(document("com.example/a", "1.0.0"), "Weather", "weather@example.com"),
+		owned(document("com.example/b", "1.0.0"), "Theirs", ""), owned(document("com.example/c", "1.0.0"), "Weather", "javascript:x"),
+		plainEntry(document("com.example/d", "1.0.0")))
+	if !slices.ContainsFunc(outcomes, func(o string) bool { return strings.HasPrefix(o, "refused com.example/c@1.0.0 contact must be") }) {
+		t.Errorf("the outcomes are %q", outcomes)
+	}
+	w.runImport(t, false, owned(document("com.example/a", "1.0.0"), "Others", ""), owned(document("com.example/a", "2.0.0"), "Others", ""))
+	want := map[string]string{"com.example/a": "Weather weather@example.com", "com.example/b": "Ours ", "com.example/d": " "}
+	_, err := w.Export(t.Context(), func(r recordsource.Exported) error {
+		if got := r.Owner.Team + " " + r.Owner.Contact; got != want[r.Name.String()] {
+			t.Errorf("%s %s is exported with the owner %q", r.Name, r.Version, got)
+		}
+		return nil
+	})
+	must.Succeed(t, err)
 }
 
 // fakeRecorder keeps what was recorded in the audit log, also by a transaction that fails.
@@ -70,11 +111,11 @@ func newFixture() *fixture {
 func newFixtureWith(wrap func(registrystore.ServerWriter) registrystore.ServerWriter) *fixture {
 	db := fakedb.New()
 	w := &fixture{servers: fakedb.NewServers(db, true), runner: &runner{db: db}, trail: &fakeRecorder{}}
-	w.quarantine, w.lists = fakedb.NewQuarantine(db), fakedb.NewToolLists(db)
+	w.quarantine, w.lists, w.owners = fakedb.NewQuarantine(db), fakedb.NewToolLists(db), owners{}
 	w.Mover = transferring.New(transferring.Ports{
 		Transactions: w.runner, Writer: wrap(w.servers), Reader: w.servers, Quarantine: w.quarantine, Recorder: w.trail,
 		Clock:  clocktest.NewManual(now),
-		Events: newEvents(db), ToolLists: w.lists,
+		Events: newEvents(db), ToolLists: w.lists, Owners: w.owners,
 	})
 	return w
 }

@@ -136,8 +136,8 @@ func TestPrefixesAreTheSame(t *testing.T) {
 		}
 		compared++
 	}
-	if compared != 24 {
-		t.Errorf("compared %d paths, want 24", compared)
+	if compared != 25 {
+		t.Errorf("compared %d paths, want 25", compared)
 	}
 }
 

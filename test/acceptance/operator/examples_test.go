@@ -74,6 +74,7 @@ var exampleCommands = map[string]string{
 	"tollgate server show":        begun,
 	"tollgate server deprecate":   begun + "; " + steppedUp,
 	"tollgate server delete":      begun + "; " + steppedUp,
+	"tollgate server owner":       begun + "; " + steppedUp,
 	"tollgate server restore":     begun + "; " + steppedUp + "; tollgate server delete com.example/weather@1.0.0",
 	"tollgate whoami":             begun,
 	"tollgate access rule show":   ruled,
@@ -114,7 +115,7 @@ const (
 var exampleServices = []string{
 	"tollgate health", "tollgate login", "tollgate logout", "tollgate publish", "tollgate status", "tollgate whoami",
 	"tollgate server list", "tollgate server search", "tollgate server show", "tollgate server deprecate",
-	"tollgate server delete", "tollgate server restore", "tollgate user invite-again", "tollgate access explain",
+	"tollgate server delete", "tollgate server owner", "tollgate server restore", "tollgate user invite-again", "tollgate access explain",
 	"tollgate token create", "tollgate token list", "tollgate token remove",
 }
 

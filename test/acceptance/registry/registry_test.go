@@ -33,6 +33,7 @@ func registryChecks() []registryCheck {
 		{"replace", checkReplace, true},
 		{"delete", checkDelete, true},
 		{"status", checkStatus, true},
+		{"owner", checkOwner, true},
 		{"status of all", checkStatusAll, true},
 		{"remote URLs", checkRemotes, true},
 		{"invisible characters", checkInvisible, false},
