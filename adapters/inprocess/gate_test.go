@@ -30,6 +30,10 @@ func (listed) Snapshot(ctx context.Context, do func(context.Context) error) erro
 func (listed) Changed(context.Context, string) (c accessstore.Changes, err error) { return c, nil }
 func (listed) Named(context.Context, []string) ([]access.Listing, error)          { return nil, nil }
 func (l listed) Page(context.Context, string) ([]access.Listing, string, error)   { return l, "", nil }
+func (listed) AddCalls(context.Context, int64, []accessstore.Calls) error         { return nil }
+func (listed) CallsOf(context.Context, string, int64) (c accessstore.Calls, err error) {
+	return c, nil
+}
 
 // still is a registry that does not change.
 type still struct{}

@@ -73,6 +73,12 @@ func Compile(o Options, rules []Rule, servers []Listing) *Snapshot {
 	return s.WithRules(rules).With(servers)
 }
 
+// Lists reports whether a server is listed, or in quarantine.
+func (s *Snapshot) Lists(name string) bool {
+	k, ok := s.servers.get(name)
+	return ok && !k.Deleted
+}
+
 // WithRules returns the snapshot with other rules. It costs as much as there are rules.
 func (s *Snapshot) WithRules(rules []Rule) *Snapshot {
 	r := &ruleset{options: s.options, rules: slices.Clone(rules)}

@@ -9,7 +9,7 @@ import (
 )
 
 // Servers reads the servers of the registry for decisions about calls, those that are listed or in
-// quarantine and those of which addresses must stay known. It is safe for concurrent use. Its methods see
+// quarantine and those of which addresses must stay known, and counts their calls. It is safe for concurrent use. Its methods see
 // the state of a snapshot that the context carries, and return fault.Unavailable when the database is not
 // available.
 type Servers interface {
@@ -24,6 +24,21 @@ type Servers interface {
 	// Page returns the next servers whose names are after a name, and the name after which those after
 	// them begin; empty at the end. It takes a time for which no caller should wait.
 	Page(ctx context.Context, after string) (page []access.Listing, next string, err error)
+	// AddCalls adds numbers of calls, of at most MaxNames servers in order, to those of a day, and drops those of
+	// KeptDays before. Days are counted since 1970.
+	AddCalls(ctx context.Context, day int64, all []Calls) error
+	// CallsOf returns the calls of a server from a day on, of at most KeptDays.
+	CallsOf(ctx context.Context, server string, from int64) (Calls, error)
+}
+
+// KeptDays is for how many days calls are kept.
+const KeptDays = 8
+
+// Calls are how many calls of a server were decided.
+type Calls struct {
+	Server string
+	All    int64
+	Denied int64 // of these
 }
 
 // Changes are the servers that have changed after a position.

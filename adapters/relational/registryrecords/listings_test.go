@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -392,6 +393,57 @@ func TestChangedListingsUseIndexes(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestCalls: two instances add calls of a day at once; a week is the sum of its days, and what is older than eight days
+// is gone.
+func TestCalls(t *testing.T) {
+	t.Parallel()
+	for kind, open := range relationaltest.Databases(t) {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			db := open(t)
+			one, other := newStores(db).Listings, newStores(db.OpenAgain(t)).Listings
+			const today = 20_000
+			var all []accessstore.Calls
+			for i := range accessstore.MaxNames {
+				all = append(all, accessstore.Calls{Server: fmt.Sprintf("com.example/s%03d", i), All: int64(i), Denied: 1})
+			}
+			var both sync.WaitGroup
+			for _, s := range []accessstore.Servers{one, other} {
+				both.Go(func() {
+					for range 5 {
+						if err := s.AddCalls(t.Context(), today, all); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			both.Wait()
+			want := func(server string, from, calls, denied int64) {
+				t.Helper()
+				if got, err := other.CallsOf(t.Context(), server, from); err != nil || got != (accessstore.Calls{Server: server, All: calls, Denied: denied}) {
+					t.Errorf("%s since %d: %+v, %v, want %d and %d", server, from, got, err, calls, denied)
+				}
+			}
+			want("com.example/s007", today, 70, 10)
+			want("com.example/none", today, 0, 0)
+			for _, day := range []int64{today - 6, today + 1, today + 1, today - 5} {
+				must.Succeed(t, one.AddCalls(t.Context(), day, []accessstore.Calls{{Server: "com.example/s007", All: 1}}))
+			}
+			want("com.example/s007", today-6, 74, 10)
+			want("com.example/s007", today-5, 73, 10)
+			must.Succeed(t, one.AddCalls(t.Context(), today, nil))
+			must.Succeed(t, one.AddCalls(t.Context(), today+3, all[:1]))
+			want("com.example/s007", today-6, 72, 10) // the days before are gone
+			want("com.example/s007", today+2, 0, 0)
+			ended, end := context.WithCancel(t.Context())
+			end()
+			if err := one.AddCalls(ended, today, all); err == nil {
+				t.Error("calls are stored after the end of the context")
+			}
+		})
+	}
 }
 
 // TestOwners: who answers for servers is read of one and of all.

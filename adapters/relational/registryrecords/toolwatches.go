@@ -120,17 +120,17 @@ func (s *watchStore) findDue(ctx context.Context, tx bun.IDB, c registrystore.Wa
 
 func (s *watchStore) find(ctx context.Context, condition string, args ...any) ([]tools.Watch, error) {
 	q := database.Query{
-		Text: `SELECT name, url, next_at, failures, since, problem, seen, unstable, received, notified_at FROM tool_watches WHERE ` +
+		Text: `SELECT name, url, next_at, failures, since, problem, seen, unstable, received, notified_at, asked_at FROM tool_watches WHERE ` +
 			condition + " ORDER BY url", Args: args, Fixed: true,
 	}
 	return database.CollectAll(ctx, s.db, q, func(row *sql.Rows) (w tools.Watch, err error) {
 		var name, seen string
-		var next, since, notified database.Instant
-		err = row.Scan(&name, &w.Remote, &next, &w.Failures, &since, &w.Problem, &seen, &w.Unstable, &w.Received, &notified)
+		var next, since, notified, asked database.Instant
+		err = row.Scan(&name, &w.Remote, &next, &w.Failures, &since, &w.Problem, &seen, &w.Unstable, &w.Received, &notified, &asked)
 		if err != nil {
 			return w, err
 		}
-		w.NextAt, w.Since, w.NotifiedAt = next.Time, since.Time, notified.Time
+		w.NextAt, w.Since, w.NotifiedAt, w.AskedAt = next.Time, since.Time, notified.Time, asked.Time
 		for _, mark := range strings.Fields(seen) {
 			w.Seen = append(w.Seen, tools.Mark(mark))
 		}
@@ -147,9 +147,9 @@ func (s *watchStore) Save(ctx context.Context, w tools.Watch, holder string) err
 			seen = append(seen, string(mark))
 		}
 		n, err := s.db.ExecStatement(ctx, tx, `UPDATE tool_watches SET next_at = ?, failures = ?, since = ?, problem = ?, seen = ?, unstable = ?,
-				received = ?, notified_at = ?, lease_holder = '', lease_until = NULL WHERE name = ? AND url = ? AND lease_holder = ?`,
+				received = ?, notified_at = ?, asked_at = ?, lease_holder = '', lease_until = NULL WHERE name = ? AND url = ? AND lease_holder = ?`,
 			database.NewInstant(w.NextAt), w.Failures, database.NewInstant(w.Since), w.Problem, strings.Join(seen, " "), w.Unstable,
-			string(w.Received), database.NewInstant(w.NotifiedAt), w.Name.String(), indexKey(w.Remote), holder)
+			string(w.Received), database.NewInstant(w.NotifiedAt), database.NewInstant(w.AskedAt), w.Name.String(), indexKey(w.Remote), holder)
 		return changedOr(n, err, fault.New(fault.Conflict, "the remote is not watched any more, or another one has its lease"))
 	})
 }

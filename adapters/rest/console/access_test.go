@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
@@ -216,12 +217,19 @@ func (b *browser) callersAndUsage(e *fixture.Environment, s *fixture.Service) {
 	b.WantText("Who may call it Last asked by a proxy: never, since this instance started. Rule What it does strangers Forbids the service account ci to use every server.",
 		"publishers Allows people with the grant publish", "Calls that no rule matches are denied.")
 	b.WantNoText("mail Allows")
+	b.WantText("Calls 0 calls, 0 denied in the last 7 days")
+	day := time.Now().Unix() / (24 * 60 * 60)
+	for _, days := range []int64{0, 6, 7} {
+		_, err := e.OpenDatabase(b.T).ExecContext(b.T.Context(), "INSERT INTO server_calls (day, name, calls, denied) VALUES ($1, 'com.example/weather', 602, 2)", day-days)
+		must.Succeed(b.T, err)
+	}
+	b.Open(server, http.StatusOK).WantText("Calls 1,204 calls, 4 denied in the last 7 days")
 	b.Follow("Its access rules", http.StatusOK).WantText("6 rules that could apply")
 	b.Open("/console/account/access", http.StatusOK)
 	b.WantText("com.example/weather May list tools. May not call the tool rm. May use everything, from 10.0.0.0/8.")
 	b.WantNoText("at UNVERIFIED or above")
 	stranger := newBrowser(b.T, s)
-	stranger.Open(server, http.StatusOK).WantNoText("Who may call it")
+	stranger.Open(server, http.StatusOK).WantNoText("Who may call it", "in the last 7 days")
 	stranger.Open("/console/account/access", http.StatusOK)
 	stranger.WantPath("/console/sign-in?next=%2Fconsole%2Faccount%2Faccess")
 	cem := signedIn(b.T, s, e.NewPerson(b.T, "cem@example.com", "edit com.example/*"))

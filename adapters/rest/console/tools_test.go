@@ -8,6 +8,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestReviewOfTools shows a reviewer what changed in the tools of a server, the dangerous in red, with the words that
@@ -41,6 +42,14 @@ func TestReviewOfTools(t *testing.T) {
 	if !strings.Contains(b.Page.Body, `<li class="danger" dir="auto"><strong>There is a new tool`) {
 		t.Error("a tool that may destroy something is not red")
 	}
+	page := newBrowser(t, s)
+	page.Open("/console/servers/com.example/weather", http.StatusOK).WantNoText("Last check")
+	for url, problem := range map[string]string{"https://com.example.weather/mcp": "", "https://other.example/mcp": "it broke off"} {
+		_, err := e.OpenDatabase(t).ExecContext(t.Context(),
+			"INSERT INTO tool_watches (name, url, next_at, problem, asked_at) VALUES ('com.example/weather', $1, 0, $2, 1767225600000000)", url, problem)
+		must.Succeed(t, err)
+	}
+	page.Open("/console/servers/com.example/weather", http.StatusOK).WantText("Last check", "1 of 2 remotes did not answer").WantNoText("it broke off")
 	author := newBrowser(t, s)
 	author.signIn(ada)
 	author.Open(b.Page.URL.Path, http.StatusOK).WantText("You have submitted this list, so somebody else decides about it.")

@@ -4,7 +4,6 @@
 package deciding
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -89,6 +88,8 @@ type Service struct {
 	asked  askedCounters
 	heard  heardCalls
 
+	counters callCounters
+
 	foreigners foreigners
 }
 
@@ -136,9 +137,14 @@ func (s *Service) Decide(ctx context.Context, q Question) (Answer, error) {
 	asked := s.questionOf(&q, &subject)
 	a := Answer{Decision: snapshot.Decide(asked), Subject: subject}
 	s.ports.Count(a.Decision)
+	var counter *callCounter
 	if a.Reason != access.InvalidToken { // whatever the rules say
-		s.hear(asked, cmp.Or(a.Server, q.Address.Host))
+		counter = s.hear(asked, snapshot, &a)
 	}
+	if counter == nil {
+		counter = s.counterOf(snapshot, a.Server)
+	}
+	counter.note(a.Effect)
 	switch {
 	case a.Effect == access.Allow && q.Subject != nil:
 		a.ID = secrets.NewUUID[audit.EventID](s.ports.Entropy)

@@ -75,6 +75,9 @@ type site struct {
 	during  func() error // called by Changed, once
 	torn    bool         // pages cannot be read
 	bounded bool         // a read of servers was bound by the time of a call
+
+	calls     []string // that were stored
+	callsAway bool     // they cannot be stored
 }
 
 // change makes listings what they are now, in place of those with their names.
@@ -152,6 +155,20 @@ func (s servers) Named(_ context.Context, names []string) (all []access.Listing,
 		}
 	}
 	return all, s.failure
+}
+
+func (s servers) AddCalls(_ context.Context, day int64, all []accessstore.Calls) error {
+	if s.callsAway {
+		return fault.New(fault.Unavailable, "the database is away")
+	}
+	for _, one := range all {
+		s.calls = append(s.calls, fmt.Sprintf("%d %s %d %d", day, one.Server, one.All, one.Denied))
+	}
+	return nil
+}
+
+func (servers) CallsOf(_ context.Context, server string, from int64) (accessstore.Calls, error) {
+	return accessstore.Calls{Server: server, All: from}, nil
 }
 
 // Page returns one server.

@@ -295,14 +295,16 @@ func (t *tally) change() audit.Change {
 }
 
 // Run writes events of denials and challenges, and of tools in lists that pass, to the audit log until the context ends, and then those
-// that are left. Nothing must be decided after that.
+// that are left; and the numbers of calls. Nothing must be decided after that.
 func (s *Service) Run(ctx context.Context) {
 	all := [...]*ledger{&s.ledger, &s.seen}
 	for s.ports.Waiter.Wait(ctx, recordEvery) {
 		for _, l := range all {
 			s.record(ctx, l, false)
 		}
+		s.storeCalls(ctx, false)
 	}
+	s.storeCalls(ctx, true)
 	for _, l := range all {
 		for i := 0; i < rounds && !l.failing; i++ {
 			s.record(context.WithoutCancel(ctx), l, true)

@@ -32,13 +32,16 @@ type heardCall struct {
 
 	question access.Question
 	calls    atomic.Int64
+	counter  *callCounter // of the server; nil if that is not listed
 }
 
 // heardCalls are the calls that this instance decided lately.
 type heardCalls = recent.Memory[heardKind, *heardCall]
 
-// hear keeps a call. Of strangers, who can name any tool, a server is one kind.
-func (s *Service) hear(q *access.Question, server string) {
+// hear keeps a call, and returns the counter of its server, or nil. Of strangers, who can name any tool, a server is one
+// kind.
+func (s *Service) hear(q *access.Question, snapshot *access.Snapshot, a *Answer) *callCounter {
+	server := cmp.Or(a.Server, q.Address.Host)
 	k := heardKind{q.Subject.Kind(), q.Subject.ID(), q.Subject.Client(), server, q.Call.Method, q.Call.Tool()}
 	if k.who == access.Anonymous {
 		k.method, k.tool = "", ""
@@ -46,14 +49,15 @@ func (s *Service) hear(q *access.Question, server string) {
 	h, known := s.heard.Get(k)
 	if !known || q.At.Sub(h.question.At) > heardFor {
 		if len(server)+len(q.Call.Method)+len(q.Call.Name) > maxHeardN {
-			return
+			return nil
 		}
 		subject := *q.Subject
-		h = &heardCall{question: *q, heardKind: k}
+		h = &heardCall{question: *q, heardKind: k, counter: s.counterOf(snapshot, a.Server)}
 		h.question.Subject, h.question.Call.ID, h.question.Call.Mark = &subject, nil, nil
 		s.heard.Put(k, h, 1, q.At, recent.Bounds{Size: maxHeard, Age: heardFor})
 	}
 	h.calls.Add(1)
+	return h.counter
 }
 
 // Replay says how calls that this instance decided lately, at most a day ago, would be decided with another

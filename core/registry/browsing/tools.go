@@ -3,6 +3,7 @@ package browsing
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/tools"
@@ -33,6 +34,30 @@ func (t *Tools) Of(ctx context.Context, version registry.Record) ([]tools.Shown,
 	}
 	watches, err := t.ports.Watches.Of(ctx, version.Name)
 	return tools.AddProblems(version.Document, tools.Show(version.Document, stored), watches), err
+}
+
+// LastCheck is when the remotes of a server were asked for their tools, and how many of them did not answer.
+type LastCheck struct {
+	At            time.Time // zero if none was asked
+	Asked, Silent int       // remotes
+}
+
+// LastCheck returns when the remotes of a server were asked last. It returns fault.Unavailable when the database is not
+// available.
+func (t *Tools) LastCheck(ctx context.Context, name registry.Name) (c LastCheck, err error) {
+	watches, err := t.ports.Watches.Of(ctx, name)
+	for _, w := range watches {
+		if w.AskedAt.IsZero() {
+			continue
+		}
+		if c.Asked++; w.AskedAt.After(c.At) {
+			c.At = w.AskedAt
+		}
+		if w.Problem != "" {
+			c.Silent++
+		}
+	}
+	return c, err
 }
 
 // MayReview reports whether a caller may know what is wrong with the remotes of a server: who may review

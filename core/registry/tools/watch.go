@@ -35,6 +35,7 @@ type Watch struct {
 	Unstable   bool      // the last three answers had three lists; ends when two answers are the same
 	Received   Mark      // of the last list and the versions that got it
 	NotifiedAt time.Time
+	AskedAt    time.Time // of the last question; zero before the first one
 }
 
 // Fail returns the watch after a question without an answer: each failure doubles the time until the next
@@ -48,13 +49,13 @@ func (w Watch) Fail(problem string, now time.Time, interval time.Duration) Watch
 	for range w.Failures {
 		delay = min(2*delay, max(interval, slowest))
 	}
-	w.NextAt = now.Add(delay)
+	w.NextAt, w.AskedAt = now.Add(delay), now
 	return w
 }
 
 // Answer returns the watch after an answer with a list.
 func (w Watch) Answer(l List, now time.Time, interval time.Duration) Watch {
-	w.Failures, w.Problem, w.Since = 0, "", time.Time{}
+	w.Failures, w.Problem, w.Since, w.AskedAt = 0, "", time.Time{}, now
 	seen := l.whole()
 	same := len(w.Seen) > 0 && w.Seen[0] == seen
 	w.Unstable = !same && (w.Unstable || len(w.Seen) == 2 && w.Seen[0] != w.Seen[1] && w.Seen[1] != seen)
