@@ -721,7 +721,7 @@ func TestExplain(t *testing.T) {
 		t.Errorf("got %+v, error %v", e, err)
 	}
 	for field, d := range map[string]deciding.Draft{
-		"subject": {Subject: "group:acme/x", Server: "com.example/weather"}, "trust": {Subject: "anyone", Trust: "x", Server: "x"},
+		"subject": {Subject: "grant:publish", Server: "com.example/weather"}, "trust": {Subject: "anyone", Trust: "x", Server: "x"},
 		"server": {Subject: "anyone"}, "url": {Subject: "anyone", URL: "x"}, "address": {Subject: "anyone", Server: "x", Address: "x"},
 	} {
 		_, err := explain(d)
@@ -766,7 +766,7 @@ func TestRulesForPeople(t *testing.T) {
 	if page := list(deciding.RuleQuery{Server: "org.example/x"}); page.Total != 0 {
 		t.Errorf("those of another server: %+v", page)
 	}
-	for _, q := range []deciding.RuleQuery{{Server: "x"}, {Subject: "x"}, {Subject: "person:none@example.com"}, {Subject: "group:a/b"}} {
+	for _, q := range []deciding.RuleQuery{{Server: "x"}, {Subject: "x"}, {Subject: "person:none@example.com"}, {Subject: "grant:publish"}} {
 		if _, err := fx.Rules(t.Context(), q); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%+v: %v", q, err)
 		}
