@@ -191,6 +191,9 @@ func (r *ReviewNotifier) NotifyReviewer(n authority.WaitingNotice) {
 		if d.Danger != "" {
 			name += ", dangerous: " + d.Danger
 		}
+		if d.Second {
+			name += "; it needs a second approval"
+		}
 		event.Pages = append(event.Pages, reviewPage(name, d.Review))
 	}
 	if n.More || n.Count > len(n.First) {
@@ -208,17 +211,24 @@ func (r *ReviewNotifier) NotifySubmitter(n authority.DecisionNotice) {
 	if n.Changes {
 		kind = notices.ChangesRequested
 	}
-	page := reviewPage("The review", n.Review)
-	if n.Right {
-		kind = map[bool]notices.Kind{false: notices.RightDeclined, true: notices.RightGranted}[n.Approved]
-		page = notices.Page{Name: "Your requests", Path: "/console/rights"}
-	}
 	for _, person := range n.People {
 		r.notifier.Notify(notices.Event{
 			Kind: kind, UserID: auth.UserID(person), At: n.At, Servers: strings.TrimSpace(n.ServerName + " " + n.Version),
-			Comment: n.Comment, Pages: []notices.Page{page},
+			Comment: n.Comment, Pages: []notices.Page{reviewPage("The review", n.Review)},
 		})
 	}
+}
+
+// NotifyAsker implements [authority.ReviewNotifier].
+func (r *ReviewNotifier) NotifyAsker(q registry.RightRequest) {
+	kind := notices.RightDeclined
+	if q.State == registry.RightGranted {
+		kind = notices.RightGranted
+	}
+	r.notifier.Notify(notices.Event{
+		Kind: kind, UserID: auth.UserID(q.Holder), At: q.DecidedAt, Servers: string(q.Action) + " " + q.Shown().String(), Comment: q.Comment,
+		Pages: []notices.Page{{Name: "Your requests", Path: "/console/rights"}},
+	})
 }
 
 // NotifyPublishers implements [authority.ReviewNotifier].

@@ -41,7 +41,7 @@ func (s *Snapshot) Names() (servers, tools []string) {
 }
 
 // Unknown returns in sentences which servers and tools of a rule do not exist. A tool exists if a server of
-// the rule has it in an approved list, and may exist if no server has a list.
+// the rule has it in an approved list, and may exist if no server has a list. It says too if programs cannot list the tools.
 func (s *Snapshot) Unknown(r *Rule) (doubts []string) {
 	var tools []string
 	for _, p := range r.Servers {
@@ -58,6 +58,9 @@ func (s *Snapshot) Unknown(r *Rule) (doubts []string) {
 		}) {
 			doubts = append(doubts, Doubt("tool", "", tool, tools))
 		}
+	}
+	if r.Effect == Allow && len(r.Methods) == 1 && r.Methods[0] == CallsTools {
+		doubts = append(doubts, "It allows tools/call alone. Programs list the tools before they call one: allow tools/list, too.")
 	}
 	return doubts
 }

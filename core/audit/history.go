@@ -49,6 +49,9 @@ func (h ServerHistory) Approved(version string) *Event {
 	return h.newest(version, func(a Action) bool { return a == approve })
 }
 
+// IsUnreviewed reports whether a version was listed without anybody's approval, because nothing waited for review then.
+func (e *Event) IsUnreviewed() bool { return e.Action() == "publish" && e.Details.Text("review") == "" }
+
 func (h ServerHistory) newest(version string, is func(Action) bool) *Event {
 	i := slices.IndexFunc(h, func(e Event) bool { return e.Details.Text("version") == version && is(e.Action()) })
 	if i < 0 {

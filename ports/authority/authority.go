@@ -107,6 +107,8 @@ type ReviewNotifier interface {
 	NotifyReviewer(n WaitingNotice)
 	// NotifySubmitter sends a notice to the people who are responsible for a submission.
 	NotifySubmitter(n DecisionNotice)
+	// NotifyAsker sends a notice to the person who has asked for a right.
+	NotifyAsker(r registry.RightRequest)
 	// NotifyPublishers sends a notice to the people who have published what is in quarantine, or what
 	// shows other tools, and then to who reviews it.
 	NotifyPublishers(n QuarantineNotice)
@@ -137,6 +139,7 @@ type WaitingDocument struct {
 	ServerName string
 	Version    string
 	Danger     string // what of it is dangerous, in words; empty for nothing
+	Second     bool   // one of two people has approved it
 }
 
 // DecisionNotice is a decision about a document, or a tool list.
@@ -145,7 +148,6 @@ type DecisionNotice struct {
 	Approved   bool
 	Changes    bool // changes were requested
 	Tools      bool // it is about a tool list
-	Right      bool // it is about a request for a right, which ServerName is then
 	ServerName string
 	Version    string
 	Review     registry.ReviewID

@@ -90,6 +90,8 @@ type ReviewQuery struct {
 	Within  registry.Pattern
 	Kind    review.Kind
 	Until   time.Time // they were submitted before it
+	// FirstAfter and FirstUntil select what a first of two people approved after the one time, and not after the other.
+	FirstAfter, FirstUntil time.Time
 	// By selects what one submitter has submitted, also through policies that this person made, of
 	// what Patterns and Submitter select.
 	By string

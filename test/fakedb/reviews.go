@@ -168,6 +168,7 @@ func selectsReview(q registrystore.ReviewQuery, r review.Review) bool {
 		q.Name != (registry.Name{}) && r.Name != q.Name,
 		q.Within != (registry.Pattern{}) && !q.Within.Matches(r.Name),
 		q.Kind != "" && r.Kind != q.Kind, !q.Until.IsZero() && !r.SubmittedAt.Before(q.Until),
+		!q.FirstUntil.IsZero() && (r.First.By == "" || !r.First.At.After(q.FirstAfter) || r.First.At.After(q.FirstUntil)),
 		q.By != "" && !r.IsOwn(registry.Holder(q.By)):
 		return false
 	}

@@ -168,6 +168,9 @@ func filterReviews(q *registrystore.ReviewQuery) condition {
 	if !q.Until.IsZero() {
 		c = c.and("submitted_at < ?", database.NewInstant(q.Until))
 	}
+	if !q.FirstUntil.IsZero() {
+		c = c.and("first_by <> '' AND first_at > ? AND first_at <= ?", database.NewInstant(q.FirstAfter), database.NewInstant(q.FirstUntil))
+	}
 	if q.By != "" {
 		c = c.also(visibleReviews(&registrystore.ReviewQuery{Submitter: q.By}))
 	}

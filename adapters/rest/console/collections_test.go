@@ -55,7 +55,7 @@ func TestCollections(t *testing.T) {
 	} {
 		olga.Press("Add this collection", http.StatusUnprocessableEntity, append(filled[:len(filled):len(filled)], wrong...)...).WantFields("name", "start")
 	}
-	olga.Press("Add this collection", http.StatusOK, filled...).WantText("It is added.")
+	olga.Press("Add this collection", http.StatusOK, filled...).WantText("It is added.", "No server com.example/absent was seen yet.").WantNoText("No server com.example/server-03")
 
 	b := newBrowser(t, s)
 	b.Open("/console/", http.StatusOK).WantText("All servers")

@@ -74,7 +74,7 @@ func TestGrantsAndRules(t *testing.T) {
 		}
 	}
 	b := newOperator(t, e, s)
-	b.Follow("Grants", http.StatusOK).WantText("bea@example.com operate *")
+	b.Follow("Rights", http.StatusOK).WantText("bea@example.com operate *")
 	want("without a grant", publication("com.example/a", http.StatusNotFound), http.StatusForbidden)
 	b.Follow("New grant", http.StatusOK)
 	b.Press("Add this grant", http.StatusOK, "email", "ada@example.com", "action", "publish", "resource", "com.example/*")
@@ -86,14 +86,14 @@ func TestGrantsAndRules(t *testing.T) {
 	want("with the rule", publication("com.example/b", http.StatusOK), http.StatusOK)
 	b.Press("Remove the rule for com.example/*", http.StatusOK).WantText("each document waits for a person")
 	want("without the rule", publication("com.example/c", http.StatusNotFound), http.StatusOK)
-	b.Open("/console/operator/grants", http.StatusOK)
+	b.Open("/console/operator/rights", http.StatusOK)
 	b.Press("Remove the grant to publish com.example/* of ada@example.com", http.StatusOK)
 	want("after the grant", publication("com.example/d", http.StatusNotFound), http.StatusForbidden)
 	// Only who is not the last operator can take the own grant away, and is not an operator any more.
 	b.Press("Remove the grant to operate * of bea@example.com", http.StatusConflict)
 	b.WantText("This is the last active person who can operate the service")
 	e.NewPerson(t, "olga@example.com", "operate *")
-	b.Open("/console/operator/grants", http.StatusOK)
+	b.Open("/console/operator/rights", http.StatusOK)
 	b.Press("Remove the grant to operate * of bea@example.com", http.StatusForbidden)
 }
 

@@ -103,11 +103,11 @@ func formsOfOperators() []form {
 		{operator + "service-accounts/deploy", "", "Make this token", operate, []string{"name", "CI", "scopes", "registry:publish"},
 			[]wrong{{"name", "", "Name"}}, once, ""},
 		{operator + "service-accounts", "", "Remove the service account deploy", operate, nil, nil, "The service account is removed.", "404"},
-		{operator + "grants?new=1", "", "Add this grant", operate,
+		{operator + "rights?new=1", "", "Add this grant", operate,
 			[]string{"email", "ada@example.com", "action", "edit", "resource", "com.example/*"},
 			[]wrong{{"email", "nobody@example.com", "E-mail address has no account."}, pattern, {"action", "operate", "operate"}},
 			"The grant is added.", ""},
-		{operator + "grants", "", "Remove the grant to edit com.example/* of ada@example.com", operate, nil, nil, "The grant is removed.", "404"},
+		{operator + "rights", "", "Remove the grant to edit com.example/* of ada@example.com", operate, nil, nil, "The grant is removed.", "404"},
 	}
 }
 

@@ -92,6 +92,6 @@ func TestHostileTexts(t *testing.T) {
 	b.Open("/console/quarantine", http.StatusOK)
 	b.Press("Put in quarantine", http.StatusOK, "name", "com.example/weather", "version", "", "reason", markup)
 	b.wantHarmless("/console/quarantine", "/console/reviews?state=approved", "/console/operator/people",
-		"/console/operator/people/mallory@example.com", "/console/operator/log", "/console/operator/grants",
+		"/console/operator/people/mallory@example.com", "/console/operator/log", "/console/operator/rights",
 		"/console/operator/limits?for=shop&descriptors=a%3D%3Cimg+src%3Dx%3E")
 }

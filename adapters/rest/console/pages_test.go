@@ -25,9 +25,9 @@ var pages = map[string][]string{
 
 // operatorPages are all pages of operators.
 var operatorPages = []string{
-	"operator", "operator/people", "operator/grants", "operator/rights", "operator/rights.csv", "operator/requests", "operator/policies", "operator/views", "operator/collections", "operator/mirrors", "operator/webhooks",
+	"operator", "operator/people", "operator/rights", "operator/rights.csv", "operator/requests", "operator/policies", "operator/views", "operator/collections", "operator/mirrors", "operator/webhooks",
 	"operator/review-rules", "operator/service-accounts", "operator/providers", "operator/limits", "operator/risk", "operator/log",
-	"operator/access", "operator/access/explain", "operator/state", "operator/setup",
+	"operator/access", "operator/access/explain", "operator/state",
 }
 
 // TestPages opens each page as everybody who may, and as everybody who may not.

@@ -63,6 +63,7 @@ func TestInvitations(t *testing.T) {
 	ada.Follow("Set up an authenticator app", http.StatusOK)
 	b.Open("/console/operator/people/ada@example.com", http.StatusOK)
 	b.WantText("State Active", "Full trust", "Confirmed with a second factor")
+	b.Open("/console/operator/people/bea@example.com", http.StatusOK).WantText("Confirmed with a code by e-mail")
 }
 
 // TestInviteMany invites people whose addresses are pasted: each has a line in the answer, links are shown once if

@@ -65,7 +65,7 @@ func (b *browser) wantSignedIn(s *fixture.Service, provider *oidcissuer.Provider
 	b.WantNoText("Remove the grant")
 	b.Submit("/console/operator/people/ada@acme.example/grants/remove", http.StatusConflict,
 		map[string][]string{"action": {"publish"}, "resource": {"com.acme/*"}})
-	b.Open("/console/operator/grants", http.StatusOK)
+	b.Open("/console/operator/rights", http.StatusOK)
 	b.WantText("ada@acme.example publish com.acme/* provider:acme", "bea@example.com operate * by hand")
 	b.Open("/console/operator/providers", http.StatusOK).WantText("Acme", "Works", "acme.example other.example")
 	b.Open("/console/operator/providers/acme", http.StatusOK).WantText("The last sign-in had the claims", " groups ", " sub")

@@ -47,7 +47,7 @@ func TestReview(t *testing.T) {
 	b.Open("/console/reviews", http.StatusOK)
 	b.Follow("com.example/weather", http.StatusOK).WantText("Pending", "Submitted by ada@example.com")
 	b.Press("Reject", http.StatusForbidden, "comment", "Say who <b>runs</b> it.")
-	b.verify(e, bea, http.StatusOK).WantFields("comment", "Say who <b>runs</b> it.")
+	b.verify(e, bea, http.StatusOK).WantFields("comment", "Say who <b>runs</b> it.").WantText("Nothing is lost, and nothing is done yet")
 	b.Press("Reject", http.StatusOK)
 	b.WantText("Rejected. The submitter is told why.", "Decided by bea@example.com", "Say who <b>runs</b> it.")
 	awaitNotice(t, notices, "ada@example.com", "rejected", "com.example/weather", "https://registry.example.com/console/reviews/")
@@ -71,7 +71,7 @@ func TestReview(t *testing.T) {
 
 	publishVersion(t, s, ada, "com.example/weather", "1.1.0")
 	for _, sees := range []*browser{author, b} {
-		sees.Open("/console/servers/com.example/weather", http.StatusOK).WantText("Waiting for review: 1.1.0")
+		sees.Open("/console/servers/com.example/weather", http.StatusOK).WantText("Waiting for review: 1.1.0").WantNoText("without review")
 	}
 	stranger := newBrowser(t, s)
 	stranger.Open("/console/servers/com.example/weather", http.StatusOK).WantNoText("Waiting", "1.1.0")
@@ -166,7 +166,7 @@ func TestQuarantine(t *testing.T) {
 	publishVersion(t, s, ada, "com.example/weather", "1.0.0")
 	bea := e.NewPerson(t, "bea@example.com", "review *")
 	b := signedIn(t, s, bea)
-	b.Open("/console/servers/com.example/weather", http.StatusOK)
+	b.Open("/console/servers/com.example/weather", http.StatusOK).WantText("by ada@example.com without review")
 	b.Follow("Put in quarantine", http.StatusOK).WantFields("name", "com.example/weather", "version", "1.0.0")
 	b.Press("Put in quarantine", http.StatusForbidden, "version", "", "reason", "It sends data elsewhere.")
 	b.verify(e, bea, http.StatusOK)
@@ -242,7 +242,7 @@ func TestSelectedReviews(t *testing.T) {
 	b.Open("/console/reviews", http.StatusOK).WantText("com.example/c 1.0.0 New server New host https://com.example.c",
 		"com.example/b 1.1.0 New version Changed property version")
 	ids := map[string]string{}
-	for _, n := range webtest.All(b.Page.Root, func(n *html.Node) bool { return webtest.Attribute(n, "name") == "ids" }) {
+	for _, n := range webtest.All(b.Page.Root, func(n *html.Node) bool { return webtest.Attribute(n, "type") == "checkbox" }) {
 		ids[strings.Fields(webtest.Attribute(n, "aria-label"))[1]] = webtest.Attribute(n, "value")
 	}
 	for _, c := range []struct {
@@ -251,7 +251,7 @@ func TestSelectedReviews(t *testing.T) {
 		status            int
 		text              string
 	}{
-		{"approve", "", nil, http.StatusUnprocessableEntity, "Select 1 to 100 reviews."},
+		{"approve", "", nil, http.StatusUnprocessableEntity, "Select 1 to 30 reviews."},
 		{"reject", "", []string{"a"}, http.StatusUnprocessableEntity, "Comment is required"},
 		{"reject", "Not ours.", []string{"a"}, http.StatusOK, "Rejected. The submitters are told why."},
 		{"approve", "", []string{"c"}, http.StatusUnprocessableEntity, "new host is not approved together with others"},
@@ -364,6 +364,8 @@ func TestTwoReviewers(t *testing.T) {
 	wantVersion(t, s, "com.example/one", "1.0.0", http.StatusNotFound)
 	b.Open(one, http.StatusOK).WantText("1 of 2 approvals: bea@example.com", "Request changes").WantNoText("Approve Request changes")
 	b.Open("/console/reviews", http.StatusOK).WantText("New server, 1 of 2 approvals: bea@example.com")
+	c.Open("/console/inbox", http.StatusOK).WantText("New server, by ada@example.com. It needs a second approval")
+	b.Open("/console/inbox", http.StatusOK).WantNoText("second approval")
 	c.Open(one, http.StatusOK).WantText("1 of 2 approvals: bea@example.com")
 	c.Press("Approve", http.StatusOK).WantText("Approved. The document is listed now. com.example/one 1.0.0")
 	c.Open(one, http.StatusOK).WantText("Decided by bea@example.com and cem@example.com")

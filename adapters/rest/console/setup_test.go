@@ -26,8 +26,12 @@ func TestSetup(t *testing.T) {
 		}, c[:2]...)...).WantText(c[2])
 	}
 	b.Press("Make the account", http.StatusOK, "email", "olga@example.com", "name", "Olga", "password", fixture.Password)
-	b.WantPath("/console/operator/setup")
+	b.WantPath("/console/operator")
 	b.WantText("What is not set up yet", "Set up an authenticator app", "PUBLIC_URL", "TLS_CERT")
+	b.WantText("Open TLS: Without it")
+	b.Press("Dismiss: TLS", http.StatusOK).WantPath("/console/operator").WantText("1 dismissed in this browser").WantNoText("Open TLS")
+	b.Open("/console/operator", http.StatusOK).WantNoText("Open TLS")
+	b.Press("Show again: TLS", http.StatusOK).WantText("Open TLS: Without it").WantNoText("dismissed")
 	other := newBrowser(t, s)
 	other.Open(link, http.StatusNotFound)
 	other.Open("/console/forgot-password", http.StatusOK).Press("Send the link", http.StatusUnprocessableEntity, "email", "olga")

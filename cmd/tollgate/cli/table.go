@@ -15,7 +15,7 @@ import (
 	"github.com/rivo/uniseg"
 	"golang.org/x/term"
 
-	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/moment"
 )
 
 const (
@@ -183,7 +183,7 @@ func PrintTable(w io.Writer, t Table) error {
 }
 
 // Ago returns a time as the distance from now, or as a day.
-func Ago(t time.Time) string { return strings.ReplaceAll(audit.Ago(t, time.Now()), "\u00a0", " ") }
+func Ago(t time.Time) string { return strings.ReplaceAll(moment.Ago(t, time.Now()), "\u00a0", " ") }
 
 // cutLast shortens the texts of the last column to what a terminal of a width has after the others.
 func (t Table) cutLast(width int) {

@@ -76,7 +76,7 @@ func newAccessExplain(p cli.Process) *cobra.Command {
 	}
 	var d deciding.Draft
 	flags := c.Flags()
-	flags.StringVar(&d.Subject, "subject", "", "whose call: person:EMAIL, service:NAME, everyone or anyone")
+	flags.StringVar(&d.Subject, "subject", "", "whose call: person:EMAIL, service:NAME, group:PROVIDER/GROUP, everyone or anyone")
 	flags.StringVar(&d.Trust, "trust", "", "trust level of the subject (default that of the newest session)")
 	flags.StringVar(&d.Server, "name", "", "name of the server that is called")
 	flags.StringVar(&d.URL, "url", "", "URL that is called, in place of --name")

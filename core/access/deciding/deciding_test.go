@@ -737,8 +737,14 @@ func TestExplain(t *testing.T) {
 	if err != nil || e.Effect != access.Deny || len(e.Steps) != 1 || e.Steps[0].Failed != access.OnSubject {
 		t.Errorf("got %+v, error %v", e, err)
 	}
+	fx.allow("devs", "group:acme/devs", nil)
+	for group, want := range map[string]access.Effect{"acme/devs": access.Allow, "acme/others": access.Deny} {
+		if e, err := explain(deciding.Draft{Subject: "group:" + group, Server: "com.example/weather", Name: "forecast"}); err != nil || e.Effect != want {
+			t.Errorf("a member of %s: %s, %v", group, e.Effect, err)
+		}
+	}
 	for field, d := range map[string]deciding.Draft{
-		"subject": {Subject: "group:acme/x", Server: "com.example/weather"}, "trust": {Subject: "anyone", Trust: "x", Server: "x"},
+		"subject": {Subject: "grant:publish", Server: "com.example/weather"}, "trust": {Subject: "anyone", Trust: "x", Server: "x"},
 		"server": {Subject: "anyone"}, "url": {Subject: "anyone", URL: "x"}, "address": {Subject: "anyone", Server: "x", Address: "x"},
 	} {
 		_, err := explain(d)
@@ -783,7 +789,7 @@ func TestRulesForPeople(t *testing.T) {
 	if page := list(deciding.RuleQuery{Server: "org.example/x"}); page.Total != 0 {
 		t.Errorf("those of another server: %+v", page)
 	}
-	for _, q := range []deciding.RuleQuery{{Server: "x"}, {Subject: "x"}, {Subject: "person:none@example.com"}, {Subject: "group:a/b"}} {
+	for _, q := range []deciding.RuleQuery{{Server: "x"}, {Subject: "x"}, {Subject: "person:none@example.com"}, {Subject: "grant:publish"}} {
 		if _, err := fx.Rules(t.Context(), q); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%+v: %v", q, err)
 		}

@@ -14,7 +14,7 @@ import (
 
 // Draft is a question of an operator about a call, in words.
 type Draft struct {
-	Subject string // person:EMAIL, service:NAME, everyone or anyone
+	Subject string // person:EMAIL, service:NAME, group:PROVIDER/GROUP, everyone or anyone
 	Trust   string // of the subject; empty for the level that it has
 	Server  string // its name; empty for the one at URL
 	URL     string
@@ -66,7 +66,7 @@ func ParseQuestion(d Draft) (Who, Question, error) {
 
 // Who names whose call is explained.
 type Who struct {
-	// Subject is person:EMAIL, service:NAME, everyone or anyone.
+	// Subject is person:EMAIL, service:NAME, group:PROVIDER/GROUP, everyone or anyone.
 	Subject access.Selector
 	// Trust replaces the level that the subject has; 0 for that one.
 	Trust trustlevel.Level
@@ -143,6 +143,11 @@ func (s *Service) named(ctx context.Context, who Who) (access.Subject, error) {
 		return subject, nil
 	case access.SelectEveryone:
 		subject = access.NewSubject(access.Member{Kind: access.Foreign, Trust: trustlevel.Unverified})
+	case access.SelectGroup: // somebody of the group, of whom nothing else is known
+		provider, name, _ := strings.Cut(who.Subject.Value, "/")
+		subject = access.NewSubject(access.Member{
+			Kind: access.Foreign, Groups: []access.Group{{Provider: provider, Name: name}}, Trust: trustlevel.FullTrust,
+		})
 	case access.SelectPerson, access.SelectService:
 		found, err := s.ports.Members.FindNamed(ctx, who.Subject)
 		if fault.Is(err, fault.NotFound) {
@@ -154,7 +159,7 @@ func (s *Service) named(ctx context.Context, who Who) (access.Subject, error) {
 		subject = found
 	default:
 		return subject, fault.In("subject",
-			fault.New(fault.Invalid, "subject must be person:EMAIL, service:NAME, everyone or anyone"))
+			fault.New(fault.Invalid, "subject must be person:EMAIL, service:NAME, group:PROVIDER/GROUP, everyone or anyone"))
 	}
 	if who.Trust != 0 {
 		subject = subject.WithTrust(who.Trust)

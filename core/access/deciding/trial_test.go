@@ -90,4 +90,11 @@ func TestDoubts(t *testing.T) {
 			t.Errorf("%s %s: %q (%v), want %q", c.subject, c.server, got, err, c.want)
 		}
 	}
+	for effect, methods := range map[string][]access.Class{"allow": {access.CallsTools}, "deny": {access.CallsTools}, "allow ": {access.CallsTools, access.ListsTools}} {
+		r := trialRule(t, strings.TrimSpace(effect), "everyone", "*")
+		r.Methods = methods
+		if got, err := fx.Doubts(t.Context(), r, known); err != nil || (len(got) > 0) != (effect == "allow") {
+			t.Errorf("%s %s: %q (%v)", effect, methods, got, err)
+		}
+	}
 }

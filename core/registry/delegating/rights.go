@@ -150,10 +150,7 @@ func (s *Rights) Decide(ctx context.Context, id registry.RightRequestID, d Right
 			return r, s.ports.Recorder.RecordChanges(ctx, newRightChange("right_decline", r, r.Comment))
 		})
 	if err == nil {
-		s.ports.Notifier.NotifySubmitter(authority.DecisionNotice{
-			People: []registry.Holder{r.Holder}, Right: true, Approved: d.Grant, Comment: r.Comment, At: r.DecidedAt,
-			ServerName: string(r.Action) + " " + r.Shown().String(),
-		})
+		s.ports.Notifier.NotifyAsker(r)
 	}
 	return err
 }

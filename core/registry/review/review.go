@@ -318,6 +318,15 @@ func (r Review) WaitsFor(person registry.Holder) bool {
 	return r.State == Pending && !r.IsOwn(person) && r.First.By != string(person)
 }
 
+// SinceWhen returns since when a review waits for those who knew of what waited at a time: since its submission, or its
+// first approval.
+func (r Review) SinceWhen(known time.Time) time.Time {
+	if r.SubmittedAt.After(known) {
+		return r.SubmittedAt
+	}
+	return r.First.At
+}
+
 // IsOwn reports whether a person has submitted the document, or created a policy by which it was
 // submitted.
 func (r Review) IsOwn(person registry.Holder) bool {

@@ -58,6 +58,41 @@ func (s *Shown) IsDangerous() bool {
 	return slices.ContainsFunc(s.Signs, func(one Sign) bool { return one.Danger })
 }
 
+// Alone returns in words for what the review is not approved together with others; empty if all of it is harmless.
+func (s *Shown) Alone() string {
+	switch {
+	case s.Kind == Tools || len(s.Lists) > 0:
+		return "what has tools"
+	case slices.ContainsFunc(s.Checks, func(c Check) bool { return c.State == CheckFailed }):
+		return "a package whose check failed"
+	}
+	i := slices.IndexFunc(s.Signs, func(one Sign) bool { return one.Alone })
+	if i < 0 {
+		return ""
+	}
+	return strings.ToLower(s.Signs[i].Words)
+}
+
+// Objection returns a comment for a refusal that names what is dangerous; empty if nothing is.
+func (s *Shown) Objection() string {
+	const most, longest = 3, 100
+	var all []string
+	for _, one := range s.Signs {
+		if one.Danger && len(all) < most {
+			all = append(all, strings.TrimSpace(one.Words+" "+one.Name[:min(len(one.Name), longest)]))
+		}
+	}
+	if all == nil {
+		return ""
+	}
+	return "This is dangerous: " + strings.ToValidUTF8(strings.Join(all, "; "), "") + "."
+}
+
+// CompareWaiting orders what waits: what is dangerous first, and then by the time of submission.
+func CompareWaiting(a, b Shown) int {
+	return cmp.Or(CompareDanger(a.IsDangerous(), b.IsDangerous()), a.SubmittedAt.Compare(b.SubmittedAt), cmp.Compare(a.ID, b.ID))
+}
+
 // Text is a hash of all that a review would list.
 type Text string
 

@@ -2,7 +2,6 @@ package reviewing
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -115,7 +114,7 @@ func (s *Service) decision(
 	}
 	waiting, err := s.checkLists(ctx, r, d)
 	if err == nil && d.Unread {
-		err = checkHarmless(r.Document, r.Replaced)
+		err = checkHarmless(r)
 	}
 	return func(ctx context.Context) (err error) {
 		if *served, err = s.serve(ctx, l.Lineage, r, d); err != nil {
@@ -127,17 +126,12 @@ func (s *Service) decision(
 
 // checkHarmless returns fault.Conflict unless all that a document changes is harmless: only that is approved together
 // with others.
-func checkHarmless(document, replaced []byte) error {
-	points, err := review.Summarize(replaced, document)
-	if err != nil {
-		return err
+func checkHarmless(r review.Review) error {
+	shown, err := r.Show(r.Replaced)
+	if why := shown.Alone(); err == nil && why != "" {
+		return fault.Newf(fault.Conflict, "%s is not approved together with others: open the review and read it", why)
 	}
-	for _, p := range points {
-		if !p.IsHarmless() {
-			return fault.Newf(fault.Conflict, "%s is not approved together with others: open the review and read it", strings.ToLower(p.Words()))
-		}
-	}
-	return nil
+	return err
 }
 
 // recordEvents records the events of a decision (contract C-50). served is the release of the

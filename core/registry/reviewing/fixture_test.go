@@ -229,6 +229,8 @@ func (fx *fixture) served(t testing.TB, name, version string) (string, bool) {
 
 // people are the callers, their audit log and their notices.
 type people struct {
+	authority.ReviewNotifier
+
 	mu        sync.Mutex
 	acts      []authority.Act
 	changes   []audit.Change

@@ -134,13 +134,17 @@ func (r *Reminder) notify(ctx context.Context, reviewer registry.Holder, pattern
 	found, err := r.ports.Reviews.List(ctx, registrystore.ReviewQuery{
 		State: review.Pending, Patterns: patterns, After: last.At, Until: until, Limit: countedAtMost, Bytes: pageBytes,
 	})
-	if err != nil || len(found.Reviews) == 0 || found.Reviews[0].SubmittedAt.After(first) {
+	if err != nil {
 		return err
 	}
 	if found.More { // the others are in the next notice
 		until = found.Reviews[len(found.Reviews)-1].SubmittedAt
 	}
-	fresh := slices.DeleteFunc(found.Reviews, func(x review.Review) bool { return x.IsOwn(reviewer) })
+	fresh, err := r.addSecond(ctx, patterns, found.Reviews, last.At, until)
+	if err != nil || !slices.ContainsFunc(fresh, func(x review.Review) bool { return !x.SinceWhen(last.At).After(first) }) {
+		return err
+	}
+	fresh = slices.DeleteFunc(fresh, func(x review.Review) bool { return !x.WaitsFor(reviewer) })
 	notice := authority.WaitingNotice{Reviewer: reviewer, Count: len(fresh), More: found.More, At: now}
 	if notice.First, err = r.describe(ctx, fresh); err != nil {
 		return err
@@ -155,6 +159,21 @@ func (r *Reminder) notify(ctx context.Context, reviewer registry.Holder, pattern
 	return err
 }
 
+// addSecond adds what a first person has approved between two times, so that others decide about it.
+func (r *Reminder) addSecond(
+	ctx context.Context, patterns []registry.Pattern, fresh []review.Review, after, until time.Time,
+) ([]review.Review, error) {
+	second, err := r.ports.Reviews.List(ctx, registrystore.ReviewQuery{
+		State: review.Pending, Patterns: patterns, FirstAfter: after, FirstUntil: until, Limit: countedAtMost, Bytes: pageBytes,
+	})
+	for _, one := range second.Reviews {
+		if !slices.ContainsFunc(fresh, func(x review.Review) bool { return x.ID == one.ID }) {
+			fresh = append(fresh, one)
+		}
+	}
+	return fresh, err
+}
+
 // describe returns the first of what waits, as many as a notice lists, the dangerous ones first.
 func (r *Reminder) describe(ctx context.Context, waiting []review.Review) (first []authority.WaitingDocument, err error) {
 	if len(waiting) == 0 {
@@ -162,7 +181,7 @@ func (r *Reminder) describe(ctx context.Context, waiting []review.Review) (first
 	}
 	shown, err := r.ports.Show(ctx, waiting[:min(len(waiting), listedAtMost)])
 	for _, s := range shown {
-		d := authority.WaitingDocument{Review: s.ID, ServerName: s.Name.String(), Version: s.Version.String()}
+		d := authority.WaitingDocument{Review: s.ID, ServerName: s.Name.String(), Version: s.Version.String(), Second: s.First.By != ""}
 		if s.IsDangerous() {
 			d.Danger = strings.TrimSpace(s.Signs[0].Words + " " + s.Signs[0].Name)
 		}

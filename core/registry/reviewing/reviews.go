@@ -87,6 +87,47 @@ func (s *Service) List(ctx context.Context, who authority.Caller, q Query) (Page
 	})
 }
 
+// Waiting is what a person may decide next.
+type Waiting struct {
+	Reviews []review.Shown // the oldest, in the order of review.CompareWaiting
+	Count   int            // of all, as far as the person has submitted none
+}
+
+// Waiting returns what waits for a person. It returns fault.Forbidden below UNVERIFIED.
+func (s *Service) Waiting(ctx context.Context, who authority.Caller) (Waiting, error) {
+	holder, err := who.RequireReader()
+	if err != nil {
+		return Waiting{}, err
+	}
+	p, err := s.List(ctx, who, Query{})
+	waiting := slices.DeleteFunc(p.Reviews, func(r review.Shown) bool { return !r.WaitsFor(holder) })
+	slices.SortFunc(waiting, review.CompareWaiting)
+	if err != nil || p.NextCursor == "" {
+		return Waiting{waiting, len(waiting)}, err
+	}
+	n, err := s.CountPending(ctx, who)
+	return Waiting{waiting, n}, err
+}
+
+// After returns the review that follows another one in the order, or else the first of all; empty without one.
+func (w *Waiting) After(decided review.Shown) registry.ReviewID {
+	if len(w.Reviews) == 0 {
+		return ""
+	}
+	i := slices.IndexFunc(w.Reviews, func(r review.Shown) bool { return decided.ID != "" && review.CompareWaiting(r, decided) > 0 })
+	return w.Reviews[max(0, i)].ID
+}
+
+// Harmless returns those that may be approved together, unread.
+func (w *Waiting) Harmless() (ids []registry.ReviewID) {
+	for i := range w.Reviews {
+		if w.Reviews[i].Alone() == "" {
+			ids = append(ids, w.Reviews[i].ID)
+		}
+	}
+	return ids
+}
+
 // CountPending returns how many documents wait that a person may review.
 func (s *Service) CountPending(ctx context.Context, who authority.Caller) (int, error) {
 	holder, err := who.RequireReader()

@@ -2,9 +2,11 @@ package reviewing_test
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -170,5 +172,41 @@ func TestDeciders(t *testing.T) {
 	}
 	if got, want := names(), "[{com.example/* [bea] 0} {"+serverName+" [cem dan0 dan1 dan2 dan3] 3}]"; got != want {
 		t.Errorf("deciders are %s, want %s", got, want)
+	}
+}
+
+// TestSecondReviewersAreTold checks that after the first of two approvals the other reviewers get a mail, as they have
+// chosen, and that it says so.
+func TestSecondReviewersAreTold(t *testing.T) {
+	t.Parallel()
+	fx := newFixtureWith(t, reviewing.Config{TwoApprovals: true})
+	reminder := reviewing.NewReminder(fx.reminderPorts())
+	told := func() (all []string) {
+		fx.people.waiting = nil
+		must.Succeed(t, reminder.NotifyAll(t.Context()))
+		for _, n := range fx.people.waiting {
+			all = append(all, fmt.Sprint(n.Reviewer, " ", n.First[0].Version, " ", n.First[0].Second))
+		}
+		slices.Sort(all)
+		return all
+	}
+	must.Succeed(t, fx.service.ChooseMail(t.Context(), request("cem"), "none"))
+	id := fx.submit(t, "eve", dangerous("1.0.0")).Pending
+	fx.clock.Advance(time.Minute)
+	if got, want := told(), []string{"ada 1.0.0 false", "bea 1.0.0 false"}; !slices.Equal(got, want) {
+		t.Errorf("of the submission %q are told, want %q", got, want)
+	}
+	if _, err := fx.tryApprove(t, request("bea"), id); err != nil {
+		t.Fatal(err)
+	}
+	if got := told(); got != nil {
+		t.Errorf("within seconds %q are told", got)
+	}
+	fx.clock.Advance(time.Minute)
+	if got, want := told(), []string{"ada 1.0.0 true"}; !slices.Equal(got, want) {
+		t.Errorf("of the first approval %q are told, want %q", got, want)
+	}
+	if got := told(); got != nil {
+		t.Errorf("again %q are told", got)
 	}
 }

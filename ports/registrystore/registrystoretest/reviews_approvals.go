@@ -28,10 +28,14 @@ func storesTwoApprovals(t *testing.T, s ReviewStores) {
 		}
 	}
 	refused("a second approval without a first one", second)
+	s.want(t, registrystore.ReviewQuery{FirstUntil: hour(50)})
 	if err := s.Reviews.Decide(t.Context(), first(r, "cem")); err != nil {
 		t.Fatal(err)
 	}
 	s.want(t, registrystore.ReviewQuery{}, first(r, "cem"))
+	s.want(t, registrystore.ReviewQuery{FirstAfter: hour(39), FirstUntil: hour(40)}, first(r, "cem"))
+	s.want(t, registrystore.ReviewQuery{FirstAfter: hour(40), FirstUntil: hour(41)})
+	s.want(t, registrystore.ReviewQuery{FirstAfter: hour(38), FirstUntil: hour(39)})
 	refused("the same first approval", first(r, "cem"))
 	refused("an approval of who is not the first", first(approved(r), "eve"))
 	other := second

@@ -48,7 +48,7 @@ func TestCompose(t *testing.T) {
 	}
 	b.Press("Turn it on", http.StatusOK, "code", code(0))
 	recovery := b.Codes()[0]
-	b.Open("/console/operator/setup", http.StatusOK).WantNoText("Your authenticator app")
+	b.Open("/console/operator", http.StatusOK).WantText("Done Your authenticator app")
 
 	// A code of the app is good once, so the new sign-in takes a recovery code.
 	anew := newBrowser(t, s)
@@ -117,7 +117,7 @@ func setUp(t *testing.T, s *fixture.Service) *browser {
 	b.Open("/console/", http.StatusOK).WantText("setup?code=")
 	b.Open(link[1], http.StatusOK)
 	b.Press("Make the account", http.StatusOK, "email", "ada@example.com", "name", "Ada", "password", fixture.Password)
-	b.WantPath("/console/operator/setup")
+	b.WantPath("/console/operator")
 	return b
 }
 

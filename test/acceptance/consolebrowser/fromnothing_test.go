@@ -115,7 +115,7 @@ var actsOfOperators = []act{
 	{"operator/people/bea@example.com", nil, "End all sessions of this account", "The sessions are ended."},
 	{"", nil, "Lock", "The account is locked"}, {"", nil, "Unlock", "The account is unlocked."},
 	{"", nil, "Disable this account", "The account is disabled"}, {"", nil, "Enable", "The account is enabled."},
-	{"operator/grants?new=1", []string{"email", "bea@example.com", "resource", "org.example/*"}, "Add this grant", "org.example/*"},
+	{"operator/rights?new=1", []string{"email", "bea@example.com", "resource", "org.example/*"}, "Add this grant", "org.example/*"},
 	{"", nil, "Remove the grant to publish org.example/* of bea@example.com", "The grant is removed."},
 	{"operator/views/data", nil, "Remove the token team", "The token is removed."},
 	{"operator/views", nil, "Remove the view data", "The view is removed."},

@@ -297,7 +297,7 @@ func (s *site) checkOperator() {
 		apiclient.Call(s.t, "POST", s.s.RateLimitAPI+"/json", body)
 	}
 	for _, page := range []string{
-		"", "people", "people/ada@example.com", "grants", "policies", "views", "views/data", "mirrors", "mirrors/public",
+		"", "people", "people/ada@example.com", "policies", "views", "views/data", "mirrors", "mirrors/public",
 		"webhooks", "review-rules", "limits", "risk", "log", "rights", "requests", "collections", "collections?new=1",
 	} {
 		s.check(cem, strings.TrimSuffix("operator-"+strings.NewReplacer("/", "-", "?", "-", "=1", "").Replace(page), "-"),
@@ -305,7 +305,7 @@ func (s *site) checkOperator() {
 	}
 	s.check(cem, "operator-inbox", "/console/inbox")
 	s.check(cem, "connect-view", "/console/connect?client=kiro&view=data")
-	s.checkAct(cem, "wrong-grant", act{"operator/grants?new=1", []string{"email", "nobody@example.com", "resource", "*x"}, "Add this grant", ""})
+	s.checkAct(cem, "wrong-grant", act{"operator/rights?new=1", []string{"email", "nobody@example.com", "resource", "*x"}, "Add this grant", ""})
 	s.checkAct(cem, "wrong-view", act{"operator/views?new=1", []string{"name", "A long name that no view may have"}, "Add this view", ""})
 	s.checkProviders(cem)
 	s.checkAccess(cem)

@@ -37,6 +37,9 @@ var values = map[string]string{
 	string(auth.DevicePending):   "not verified yet",
 }
 
+// MethodOf returns in words how somebody was verified.
+func MethodOf(m auth.StepUpMethod) string { return values[string(m)] }
+
 // describe returns the details of an event in words, ordered by name; details of details follow
 // their own. The ids in them, which help only those who look for them, are apart. nameOf returns
 // the e-mail address of a person.

@@ -20,7 +20,7 @@ const (
 	homeRows  = 6
 	homeUsage = 200
 	// decidedFor is how long Home says what was decided.
-	decidedFor = 30 * day
+	decidedFor = 30 * 24 * time.Hour
 )
 
 // homeView is the page with what concerns a person.

@@ -76,15 +76,20 @@ type Item struct {
 	Danger            bool
 	At                time.Time // since when it waits, or when it ends
 	Ends              bool      // At is when it ends
+	Harmless          bool      // a review that may be approved unread
+	ID                registry.ReviewID
+	Second            bool // a review that needs a second approval
 }
 
 // inboxView is the page with all that waits.
 type inboxView struct {
-	Items   []Item
-	Reviews int  // that wait for the person
-	Listed  int  // of these, on the page
-	Decides bool // the person reviews something
-	Lower   bool // a session with full trust would see more
+	Items    []Item
+	Reviews  int                 // that wait for the person
+	Listed   int                 // of these, on the page
+	Harmless []registry.ReviewID // of these, that may be approved together
+	First    string              // the address of the first review; empty without one
+	Decides  bool                // the person reviews something
+	Lower    bool                // a session with full trust would see more
 }
 
 func (p *Pages) inbox(v *site.Visit) error {
@@ -138,6 +143,7 @@ func (p *Pages) gather(v *site.Visit) (view inboxView, err error) {
 		return view, err
 	}
 	p.keep(v, len(rest))
+	v.CountWaiting(view.Reviews + len(rest))
 	view.Items = append(view.Items, rest...)
 	slices.SortStableFunc(view.Items, func(a, b Item) int { return review.CompareDanger(a.Danger, b.Danger) })
 	return view, nil
@@ -167,9 +173,11 @@ func (p *Pages) count(v *site.Visit) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	reviews, err := p.countReviews(&r)
-	if err != nil {
-		return 0, err
+	reviews := 0
+	if r.reviews {
+		if reviews, err = p.ports.Reviews.CountPending(v.UserContext(), r.who); err != nil {
+			return 0, err
+		}
 	}
 	if last, ok := p.counts.Get(v.Session.ID); ok && time.Since(last.at) < keptFor {
 		return reviews + last.n, nil
@@ -179,14 +187,6 @@ func (p *Pages) count(v *site.Visit) (int, error) {
 		p.keep(v, len(rest))
 	}
 	return reviews + len(rest), err
-}
-
-// countReviews returns how many reviews wait for a person.
-func (p *Pages) countReviews(r *reader) (int, error) {
-	if !r.reviews {
-		return 0, nil
-	}
-	return p.ports.Reviews.CountPending(r.UserContext(), r.who)
 }
 
 // rest returns what waits for a person besides reviews.

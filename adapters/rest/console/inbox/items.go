@@ -13,31 +13,26 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/company"
+	"github.com/tollgate-dev/tollgate/core/moment"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
-	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// soon is how long before its end something is in the Inbox.
-const soon = 14 * 24 * time.Hour
-
 // addReviews adds the reviews that the person may decide: the first page of them.
-func (p *Pages) addReviews(r *reader, view *inboxView) (err error) {
-	if view.Reviews, err = p.countReviews(r); err != nil || !r.reviews {
-		return err
+func (p *Pages) addReviews(r *reader, view *inboxView) error {
+	if !r.reviews {
+		return nil
 	}
-	page, err := p.ports.Reviews.List(r.UserContext(), r.who, reviewing.Query{})
-	for _, one := range page.Reviews {
-		if one.WaitsFor(registry.Holder(r.Session.UserID)) {
-			view.Items = append(view.Items, newReviewItem(&one))
-		}
+	waiting, err := p.ports.Reviews.Waiting(r.UserContext(), r.who)
+	for i := range waiting.Reviews {
+		view.Items = append(view.Items, newReviewItem(&waiting.Reviews[i]))
+		view.First = view.Items[0].Path
 	}
-	view.Listed = len(view.Items)
+	view.Reviews, view.Listed, view.Harmless = waiting.Count, len(view.Items), waiting.Harmless()
 	return err
 }
 
@@ -46,6 +41,7 @@ func newReviewItem(r *review.Shown) Item {
 	return Item{
 		Path: site.Root + "reviews/" + string(r.ID), Title: r.Name.String(), Version: r.Version.String(),
 		Kind: site.ReviewKinds[r.Kind], By: r.Submitter.Key, Points: points, More: more, Danger: r.IsDangerous(), At: r.SubmittedAt,
+		ID: r.ID, Harmless: r.Alone() == "", Second: r.First.By != "",
 	}
 }
 
@@ -63,7 +59,7 @@ func (p *Pages) refused(ctx context.Context, r *reader) (items []Item, err error
 
 // addEnd adds something that ends, if that is soon.
 func addEnd(items []Item, one Item) []Item {
-	if left := time.Until(one.At); one.At.IsZero() || left <= 0 || left >= soon {
+	if !moment.EndsSoon(one.At, time.Now()) {
 		return items
 	}
 	one.Ends = true
@@ -179,32 +175,11 @@ func countGrants(n int) string {
 	return strconv.Itoa(n) + " grants"
 }
 
-const (
-	day = 24 * time.Hour
-	// Denied calls have risen if the log has at least so many entries of the last day, and at least so
-	// many times those of the day before. An entry has the calls of a caller, server and tool in a minute.
-	fewDenied  = 20
-	manyDenied = 2
-	// mostDenied is where entries are counted no further.
-	mostDenied = 1000
-)
-
 // denied returns that denied calls rose in the last day.
 func (p *Pages) denied(ctx context.Context, _ *reader) ([]Item, error) {
 	now := time.Now()
-	count := func(after, before time.Time) (int, error) {
-		failed := false
-		page, err := p.ports.Operating.Trail.Search(ctx, "", auditing.Query{
-			Category: audit.AccessDecision, Success: &failed, After: after, Before: before, Limit: 1, Most: mostDenied,
-		})
-		return min(page.Total, mostDenied), err
-	}
-	today, err := count(now.Add(-day), now)
-	if err != nil || today < fewDenied {
-		return nil, err
-	}
-	before, err := count(now.Add(-2*day), now.Add(-day))
-	if err != nil || today < manyDenied*before {
+	today, before, rose, err := p.ports.Operating.Trail.Denied(ctx, now)
+	if err != nil || !rose {
 		return nil, err
 	}
 	words := fmt.Sprintf("The log has %d entries of the last day, and %d of the day before", today, before)

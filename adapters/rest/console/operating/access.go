@@ -72,7 +72,7 @@ func (p *Pages) access(ctx context.Context, v *site.Visit, problems site.Problem
 // newRuleForm returns the form of a new rule, for the subject and the server of the page; nothing for a page
 // that shows the list.
 func (p *Pages) newRuleForm(ctx context.Context, v *site.Visit, problems site.Problems, q deciding.RuleQuery) (view ruleFormView, err error) {
-	if v.Query("new") == "" && v.Method() != fiber.MethodPost {
+	if !v.Adds(accessPath) {
 		return view, nil
 	}
 	return p.ruleForm(ctx, v, problems, newAccessRuleForm(v, problems, accessPath, "Add this rule", nameInput), url.Values{

@@ -23,7 +23,7 @@ var explainPage = site.NewPage(templates, "templates/explain.html")
 
 // explainForm are the fields of a question about a call.
 var explainForm = site.Form{Action: explainPath, Button: "Explain", Inputs: []site.Input{
-	{Name: "subject", Label: "Subject", Hint: "An e-mail address, service: and the name of a service account, or everyone. Empty for a caller without a token."},
+	{Name: "subject", Label: "Subject", Hint: "An e-mail address, service: and the name of a service account, group: for a member of it, or everyone. Empty for a caller without a token."},
 	{Name: "server", Label: "Server", Hint: "Its name, or the address that is called, such as https://tools.example.com/mcp.", Required: true},
 	{Name: "method", Label: "Method", Kind: "select", Options: site.Options(
 		string(access.CallsTools), string(access.ListsTools), "prompts/list", "prompts/get", "resources/list", "resources/read", "initialize")},

@@ -2,7 +2,6 @@ package operating
 
 import (
 	"context"
-	"net/url"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -10,12 +9,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 const grantsPath = Path + "/grants"
-
-var grantsPage = site.NewPage(templates, "templates/grants.html")
 
 // grantInputs are the fields of a grant without its holder.
 var grantInputs = []site.Input{
@@ -28,51 +24,19 @@ var grantInputs = []site.Input{
 }
 
 func (p *Pages) mountGrants(r fiber.Router) {
-	p.open(r, grantsPath, p.grants)
-	p.site.Post(r, grantsPath, 0, p.act("Add this grant", p.addGrant, p.grants))
+	r.Get(grantsPath, p.page(func(_ context.Context, v *site.Visit) error { return v.Redirect(rightsPath) }))
+	p.site.Post(r, grantsPath, 0, p.act("Add this grant", p.addGrant, p.rights))
 	p.site.Post(r, grantsPath+"/remove", 1, p.act("Remove this grant", p.removeGrant, nil))
 }
 
-// grantsView is the page with the grants.
-type grantsView struct {
-	Grants []registry.GrantRecord
-	Next   string
-	Later  bool
-	Add    site.FormView
-}
-
-func (p *Pages) grants(ctx context.Context, v *site.Visit, problems site.Problems) error {
-	after := registry.GrantRecord{ManagedBy: v.Text("origin")}
-	if holder := v.Text("holder"); holder != "" {
-		var err error
-		if after.Grant, err = registry.ParseGrant(registry.Holder(holder), v.Text("action"), v.Text("resource")); err != nil {
-			return err
-		}
-	}
-	all, err := p.ports.Grants.Records(ctx, registrystore.GrantQuery{After: after, Limit: perPage + 1})
-	if err != nil {
-		return err
-	}
-	view := grantsView{Grants: all[:min(len(all), perPage)], Later: after.Grant != (registry.Grant{}), Next: nextGrants(all)}
+// newGrantForm returns the form of a grant.
+func newGrantForm(v *site.Visit, problems site.Problems) site.FormView {
 	email := site.Input{
 		Name: "email", Label: "E-mail address", Required: true, Hint: "Or service: and the name of a service account.",
 	}
-	view.Add = v.Fill(site.Form{
+	return v.Fill(site.Form{
 		Action: grantsPath, Button: "Add this grant", Inputs: append([]site.Input{email}, grantInputs...),
 	}, nil, problems)
-	return v.Render(grantsPage, newHead(v, "Grants", problems, view.Add), view)
-}
-
-// nextGrants returns the address of the next page; empty without one.
-func nextGrants(all []registry.GrantRecord) string {
-	if len(all) <= perPage {
-		return ""
-	}
-	last := all[perPage-1]
-	return grantsPath + "?" + url.Values{
-		"holder": {string(last.Holder)}, "action": {string(last.Action)}, "resource": {last.Pattern.String()},
-		"origin": {last.Provider()},
-	}.Encode()
 }
 
 // formGrant returns the grant that a form describes, of a person or of a service account.
@@ -114,7 +78,7 @@ func (p *Pages) addGrant(ctx context.Context, v *site.Visit) error {
 	if err == nil {
 		err = p.ports.GrantChanges.Add(ctx, g)
 	}
-	return v.Done(err, grantsPath, "granted")
+	return v.Done(err, rightsPath, "granted")
 }
 
 func (p *Pages) removeGrant(ctx context.Context, v *site.Visit) error {
@@ -122,7 +86,7 @@ func (p *Pages) removeGrant(ctx context.Context, v *site.Visit) error {
 	if err == nil {
 		err = p.removeByHand(ctx, g)
 	}
-	return v.Done(err, grantsPath, "revoked")
+	return v.Done(err, rightsPath, "revoked")
 }
 
 // removeByHand removes a grant that no file manages.

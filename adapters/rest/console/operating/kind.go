@@ -224,6 +224,9 @@ type kindPages struct {
 
 	documents authorization.Sightings // what is shown below clients
 
+	// doubts returns in sentences what of an object may be a mistake; nil for none.
+	doubts func(ctx context.Context, o *management.Object) ([]string, error)
+
 	// put stores what a form describes, under a name; without it the kind does.
 	put func(ctx context.Context, v *site.Visit, name string, exists bool) error
 }
@@ -328,6 +331,7 @@ type objectView struct {
 	Noun, Title, List, Path string
 	Change                  site.FormView
 	Facts                   []fact
+	Doubts                  []string
 }
 
 // fact is something that is known of an object and that no one writes.
@@ -374,8 +378,8 @@ func (k *kindPages) showList(ctx context.Context, v *site.Visit, problems site.P
 // view returns an object in words, with the form that sends its change to an address.
 func (k *kindPages) view(v *site.Visit, problems site.Problems, o *management.Object, action string) objectView {
 	return objectView{
-		*o, k.noun, k.Kind().Title(), k.path, k.path + "/" + url.PathEscape(o.Key), k.form(v, problems, action, o),
-		factsOf(k.Kind(), o),
+		Object: *o, Noun: k.noun, Title: k.Kind().Title(), List: k.path, Path: k.path + "/" + url.PathEscape(o.Key),
+		Change: k.form(v, problems, action, o), Facts: factsOf(k.Kind(), o),
 	}
 }
 
@@ -390,6 +394,11 @@ func (k *kindPages) showPage(ctx context.Context, v *site.Visit, problems site.P
 		action = "" // the page shows what is stored, also after a change was refused
 	}
 	view := k.view(v, problems, &one, action)
+	if k.doubts != nil {
+		if view.Doubts, err = k.doubts(ctx, &one); err != nil {
+			return err
+		}
+	}
 	title := strings.ToUpper(k.noun[:1]) + k.noun[1:] + " " + one.Key
 	return v.Render(objectPage, newHead(v, title, problems, view.Change), view)
 }

@@ -99,7 +99,7 @@ type handler func(ctx context.Context, v *site.Visit) error
 // Mount adds the routes.
 func (p *Pages) Mount(r fiber.Router) {
 	r.Get(Path, p.page(p.overview))
-	r.Get(setupPath, p.page(p.setup))
+	p.site.Post(r, dismissPath, 1, p.act("Dismiss this step", p.dismiss, nil))
 	p.mountPeople(r)
 	p.mountGrants(r)
 	p.mountRights(r)
@@ -113,12 +113,25 @@ func (p *Pages) Mount(r fiber.Router) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.ports.Kinds)) {
 		if !slices.Contains(ownPages, name) {
-			p.mountKind(r, kindPages{Objects: p.ports.Kinds[name], documents: p.ports.Documents})
+			k := kindPages{Objects: p.ports.Kinds[name], documents: p.ports.Documents}
+			if k.Kind() == &view.CollectionKind { // its page says what is missing
+				k.doubts, k.leads = p.doubtCollection, true
+			}
+			p.mountKind(r, k)
 		}
 	}
 	r.Get(limitsPath, p.page(p.limits))
 	r.Get(riskPath, p.page(p.risk))
 	r.Get(logPath, p.page(p.log))
+}
+
+// doubtCollection says which servers of a collection nothing has.
+func (p *Pages) doubtCollection(ctx context.Context, o *management.Object) ([]string, error) {
+	c, err := view.ParseCollection(o.Fields)
+	if err != nil {
+		return nil, err
+	}
+	return p.ports.Access.Doubts(ctx, &access.Rule{Servers: c.Servers}, nil)
 }
 
 // page returns the handler of a page for operators.
@@ -154,14 +167,6 @@ func (p *Pages) authorized(h handler) site.Handler {
 }
 
 var overviewPage = site.NewPage(templates, "templates/overview.html")
-
-func (p *Pages) overview(ctx context.Context, v *site.Visit) error {
-	view, err := p.ports.Overview.ReadChecklist(ctx)
-	if err != nil {
-		return err
-	}
-	return v.Render(overviewPage, site.Head{Title: "Operator"}, view)
-}
 
 // notices say what has just been done.
 var notices = map[string]string{

@@ -8,10 +8,14 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/auditlog"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
+	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -148,7 +152,7 @@ type personView struct {
 	Records     []registry.GrantRecord
 	Linked      []federating.Linked
 	Sessions    []sessionRow
-	Devices     []auth.Device // that are not revoked
+	Devices     []deviceRow // that are not revoked
 	Tokens      []auth.APIToken
 
 	Acts           []personAct
@@ -161,6 +165,13 @@ type sessionRow struct {
 
 	Device string
 	Level  site.Level
+}
+
+// deviceRow is a device, and how the person was verified on it last; empty if that is not known.
+type deviceRow struct {
+	auth.Device
+
+	Method string
 }
 
 func (p *Pages) person(ctx context.Context, v *site.Visit, problems site.Problems) error {
@@ -219,11 +230,21 @@ func (p *Pages) addSessions(ctx context.Context, view *personView) error {
 	if err != nil {
 		return err
 	}
+	verified, err := p.ports.Trail.Search(ctx, view.ID, auditing.Query{Category: audit.StepUpAttempt, Limit: auth.MaxPage, Most: 1})
+	if err != nil {
+		return err
+	}
+	methods := map[string]string{}
+	for _, e := range slices.Backward(verified.Events) {
+		if a := stepup.ReadAttempt(&e); a.Action == stepup.ActionVerify && e.Success {
+			methods[e.Details.Text("deviceIdentity")] = auditlog.MethodOf(a.Method)
+		}
+	}
 	names := map[auth.DeviceID]string{}
 	for _, d := range devices {
 		names[d.ID] = d.Browser + " on " + d.OS
 		if !d.Revoked {
-			view.Devices = append(view.Devices, d)
+			view.Devices = append(view.Devices, deviceRow{d, methods[string(d.Identity)]})
 		}
 	}
 	sessions, err := p.ports.Sessions.ListSessions(ctx, view.ID)

@@ -1,8 +1,8 @@
 package operating
 
 import (
+	"cmp"
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,7 +11,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/audit"
-	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
@@ -22,8 +21,6 @@ const (
 	rightsPath = Path + "/rights"
 	// maxRights is how many grants, and people with them, the page and its file have.
 	maxRights = 10_000
-	// rightsFor is how long a grant is needed after it was given or confirmed.
-	rightsFor = 90 * 24 * time.Hour
 )
 
 var rightsPage = site.NewPage(templates, "templates/rights.html")
@@ -36,16 +33,17 @@ type rightsView struct {
 	Total, Due   int
 	Page, Next   int // Next is 0 on the last page
 	Cut          bool
+	Add          site.FormView
 }
 
 // rightRow is a grant with what the audit log says about it. Zero times are not known.
 type rightRow struct {
 	registry.GrantRecord
+	auditing.GrantHistory
 
-	Name             string // of the person or service account
-	LastSignIn       time.Time
-	Given, Confirmed audit.Event
-	Due              bool // neither given nor confirmed within rightsFor
+	Name       string // of the person or service account
+	LastSignIn time.Time
+	Due        bool // somebody should say whether it is still needed
 }
 
 func (p *Pages) mountRights(r fiber.Router) {
@@ -64,8 +62,9 @@ func (p *Pages) rights(ctx context.Context, v *site.Visit, problems site.Problem
 	if view.Page*perPage < view.Total {
 		view.Next = view.Page + 1
 	}
+	view.Add = newGrantForm(v, problems)
 	view.Rows = view.Rows[(view.Page-1)*perPage : min(view.Page*perPage, view.Total)]
-	return v.Render(rightsPage, newHead(v, "Rights", problems), view)
+	return v.Render(rightsPage, newHead(v, "Rights", problems, view.Add), view)
 }
 
 // readRights returns all rights that the filters select: with one read each of the grants, of the people, and of
@@ -81,23 +80,18 @@ func (p *Pages) readRights(ctx context.Context, v *site.Visit) (view rightsView,
 	if err != nil {
 		return view, err
 	}
-	changes, err := p.ports.Trail.Search(ctx, "", auditing.Query{Category: audit.AccountChange, Limit: auth.MaxPage, Most: 1})
-	people, events := map[registry.Holder]authstore.Person{}, map[string]audit.Event{}
+	histories, err := p.ports.Trail.Grants(ctx)
+	people := map[registry.Holder]authstore.Person{}
 	for _, one := range found {
 		people[HolderOf(&one)] = one
 	}
-	for _, e := range slices.Backward(changes.Events) {
-		events[rightKey(e.Action(), e.Details.Text("userId")+e.Details.Text("service"), e.Details.Text("grant"), e.Details.Text("resource"))] = e
-	}
-	view.Cut = len(all) == maxRights || len(found) == maxRights || len(changes.Events) == auth.MaxPage
+	view.Cut = len(all) == maxRights || len(found) == maxRights || histories.Cut
 	for _, g := range all {
-		row := rightRow{GrantRecord: g, Name: string(people[g.Holder].Email), LastSignIn: people[g.Holder].LastSignIn}
-		if row.Name == "" {
-			row.Name = string(g.Holder)
+		row := rightRow{
+			GrantRecord: g, GrantHistory: histories.Of(string(g.Holder), string(g.Action), g.Pattern.String()),
+			Name: cmp.Or(string(people[g.Holder].Email), string(g.Holder)), LastSignIn: people[g.Holder].LastSignIn,
 		}
-		row.Given = events[rightKey("grant_add", string(g.Holder), string(g.Action), g.Pattern.String())]
-		row.Confirmed = events[rightKey("grant_confirm", string(g.Holder), string(g.Action), g.Pattern.String())]
-		row.Due = isDue(row.Given.Time, row.Confirmed.Time, time.Now())
+		row.Due = row.IsDue(time.Now())
 		if view.Action != "" && view.Action != string(g.Action) || !strings.Contains(row.Name, view.Part) {
 			continue
 		}
@@ -108,15 +102,6 @@ func (p *Pages) readRights(ctx context.Context, v *site.Visit) (view rightsView,
 	}
 	view.Total = len(view.Rows)
 	return view, err
-}
-
-// isDue reports whether a right was neither given nor confirmed within rightsFor.
-func isDue(given, confirmed, now time.Time) bool {
-	return now.Sub(given) > rightsFor && now.Sub(confirmed) > rightsFor
-}
-
-func rightKey(action audit.Action, parts ...string) string {
-	return string(action) + " " + strings.TrimPrefix(strings.Join(parts, " "), "service:")
 }
 
 // confirmRights records that the selected grants are still needed.

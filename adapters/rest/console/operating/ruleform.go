@@ -85,7 +85,7 @@ func (p *Pages) ruleForm(
 		return view, err
 	}
 	view.Ask = site.FillForm(site.Form{Inputs: []site.Input{
-		{Name: "trySubject", Label: "Who calls", Hint: "An e-mail address, or service: and a name. Empty for a caller without a token.", Suggest: suggested["subjects"]},
+		{Name: "trySubject", Label: "Who calls", Hint: "An e-mail address, service: and a name, or group: for a member of it. Empty for a caller without a token.", Suggest: suggested["subjects"]},
 		{Name: "tryServer", Label: "Server", Hint: "Empty for the calls of the last day alone.", Suggest: suggested["servers"]},
 		{Name: "tryTool", Label: "Tool", Hint: "Empty for the list of tools."},
 	}}, v.Form, nil)

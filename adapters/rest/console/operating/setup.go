@@ -1,66 +1,87 @@
 package operating
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/adapters/rest/overview"
 	"github.com/tollgate-dev/tollgate/core/fitness"
 )
 
-const setupPath = Path + "/setup"
+const dismissPath = Path + "/dismiss"
 
-var setupPage = site.NewPage(templates, "templates/setup.html")
+// overviewView is the first page of operators.
+type overviewView struct {
+	overview.Checklist
 
-// setupView lists what is not set up yet.
-type setupView struct{ Missing []missing }
+	Steps     []step
+	Dismissed []step
+	Open      int // of Steps, those that are not done
+}
 
-// missing is something that is not set up: with the page or the setting that changes that.
-type missing struct{ Title, Why, Setting, Link, LinkText string }
-
-// step is a step of the setup, and whether it is done.
+// step is a step of the setup, with the page or the setting that does it.
 type step struct {
-	done bool
-	missing
+	ID, Title, Why, Setting, Link, LinkText string
+	Done                                    bool
 }
 
-// setup shows what is not set up yet.
-func (p *Pages) setup(_ context.Context, v *site.Visit) error {
-	var view setupView
-	for _, one := range p.steps(v) {
-		if !one.done {
-			view.Missing = append(view.Missing, one.missing)
+func (p *Pages) overview(ctx context.Context, v *site.Visit) error {
+	list, err := p.ports.Overview.ReadChecklist(ctx)
+	if err != nil {
+		return err
+	}
+	view := overviewView{Checklist: list}
+	for _, one := range steps(v, p.ports.Overview.Facts(), list.Missing) {
+		switch {
+		case one.Done:
+		case v.HasDismissed(one.ID):
+			view.Dismissed = append(view.Dismissed, one)
+			continue
+		default:
+			view.Open++
 		}
+		view.Steps = append(view.Steps, one)
 	}
-	return v.Render(setupPage, site.Head{Title: "What is not set up yet"}, view)
+	return v.Render(overviewPage, site.Head{Title: "Operator"}, view)
 }
 
-// steps are all steps of the setup.
-func (p *Pages) steps(v *site.Visit) []step {
-	facts := p.ports.Overview.Facts()
-	return []step{
-		{v.Account.MFA.Active, missing{
-			"Your authenticator app", "With it, a stolen password is not enough to sign in as you, and you need no e-mail for codes.",
-			"", "/console/account/authenticator", "Set up an authenticator app",
-		}},
-		{facts.Mail, missing{
-			"A courier for e-mail", "It sends codes, invitations, notices, and links for forgotten passwords.",
-			"OTP_EMAIL_PLUGIN=otp-email, SMTP_HOST, SMTP_FROM", "", "",
-		}},
-		{rest.Secure(v.Ctx), missing{
-			"TLS", "Without it, people can sign in on this machine only.", "TLS_CERT and TLS_KEY, or TRUSTED_PROXIES", "", "",
-		}},
-		{facts.PublicURL, missing{
-			"The address of this service", "Links in messages begin with it.", "PUBLIC_URL", "", "",
-		}},
-		newBackupStep(facts),
-	}
+// dismiss leaves a step out of the list, or adds it again, in the browser of the person.
+func (p *Pages) dismiss(_ context.Context, v *site.Visit) error {
+	v.Dismiss(v.Form.Get("id"), v.Form.Get("again") == "")
+	return v.Redirect(Path)
 }
 
-// newBackupStep returns the step of backups, of which the service sees those of a SQLite file only.
-func newBackupStep(f fitness.Facts) step {
-	if f.Postgres {
-		return step{false, missing{"Backups", "This page cannot see whether you make them.", "pg_dump", "", ""}}
+// steps are all steps of the setup, with what is missing in its words.
+func steps(v *site.Visit, facts fitness.Facts, missing []overview.Warning) []step {
+	why := map[fitness.Missing]string{}
+	for _, m := range missing {
+		why[m.Missing] = m.Text
 	}
-	return step{!f.LastBackup.IsZero(), missing{"Backups", "None was seen yet.", "tollgate backup", "", ""}}
+	all := []step{
+		{
+			"app", "Your authenticator app", "With it, a stolen password is not enough to sign in as you, and you need no e-mail for codes",
+			"", "/console/account/authenticator", "Set up an authenticator app", v.Account.MFA.Active,
+		},
+		{
+			"mail", "A courier for e-mail", cmp.Or(why[fitness.Courier], "It sends codes, invitations, notices, and links for forgotten passwords"),
+			"OTP_EMAIL_PLUGIN=otp-email, SMTP_HOST, SMTP_FROM", "", "", facts.Mail,
+		},
+		{
+			"tls", "TLS", "Without it, people can sign in on this machine only", "TLS_CERT and TLS_KEY, or TRUSTED_PROXIES", "", "",
+			rest.Secure(v.Ctx),
+		},
+		{ID: "address", Title: "The address of this service", Why: why[fitness.PublicAddress], Setting: "PUBLIC_URL"},
+		{ID: "secret", Title: "The root secret", Why: why[fitness.RootSecret], Setting: "SECRET_KEY"},
+		{ID: "debug", Title: "The debug listener", Why: why[fitness.PrivateDebugger], Setting: "DEBUG_HOST"},
+		{ID: "backup", Title: "Backups", Why: why[fitness.Backup], Setting: "tollgate backup"},
+	}
+	if facts.Postgres {
+		all[6].Why, all[6].Setting = "This page cannot see whether you make them", "pg_dump"
+	}
+	for i := range all {
+		all[i].Done = all[i].Done || all[i].Why == ""
+	}
+	return all
 }

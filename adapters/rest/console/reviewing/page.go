@@ -1,6 +1,8 @@
 package reviewing
 
 import (
+	"strings"
+
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/catalogue"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -38,12 +40,14 @@ type reviewView struct {
 	FirstBy     string
 	Deciders    []reviewing.Deciders // who may decide it
 	Waiting     int                  // reviews that wait for the person
+	Place       int                  // of the review among them; 0 if it is none of the first
 	Previous    string
 	Next        string        // the addresses of the reviews before and after it; empty without them
 	Past        review.Review // the last refusal of the version; the zero value without one
 	PastDecider string
 	Since       []review.Point // what differs from what was rejected
 	Comment     string
+	Objection   string // a comment for a refusal; empty if nothing is dangerous
 }
 
 // checkView is the check of a package in words.
@@ -113,7 +117,10 @@ func newReviewView(v *site.Visit, shown review.Shown) (reviewView, error) {
 	view := reviewView{
 		What: what, Danger: shown.IsDangerous(), Mine: shown.First.By == string(v.Session.UserID), Shown: shown, Kind: site.ReviewKinds[shown.Kind],
 		Whole: path + "/document", Action: path + "/decide", Open: shown.State == review.Pending,
-		Own: shown.IsOwn(registry.Holder(v.Session.UserID)), Comment: v.Form.Get("comment"),
+		Own: shown.IsOwn(registry.Holder(v.Session.UserID)), Comment: v.Form.Get("comment"), Objection: site.EscapeInvisible(shown.Objection()),
+	}
+	if refused := v.Form.Has("decision") && v.Form.Get("decision") != "approve"; refused && strings.TrimSpace(view.Comment) == "" {
+		view.Comment = view.Objection
 	}
 	if view.Own && (shown.State == review.Rejected || shown.State == review.ChangesRequested) && shown.Kind != review.Tools && !shown.IsRequest() {
 		view.Again = site.Root + "publish?review=" + string(shown.ID)

@@ -28,6 +28,9 @@ type queueView struct {
 	Next     string
 	Later    bool
 	Open     bool                       // they wait for a decision
+	Harmless []registry.ReviewID        // that the person may approve together, unread
+	First    string                     // the address of the first that waits for the person; empty without one
+	Focus    registry.ReviewID          // the row that has the focus
 	Rules    bool                       // the person may see the rules
 	Chosen   map[registry.ReviewID]bool // as the form was filled in
 	Comment  string
@@ -61,6 +64,9 @@ func (p *Pages) queue(v *site.Visit, problems site.Problems) error {
 		return err
 	}
 	view.add(found)
+	if view.Open {
+		view.addWaiting(v)
+	}
 	return v.Render(queuePage,
 		site.Head{Title: "Reviews", Notice: p.notice(v, who), Problems: problems.Only("comment")}, view)
 }
@@ -74,6 +80,7 @@ type queueRow struct {
 	Danger    bool
 	Selects   bool // it may be decided together with others
 	Rejecting bool // but only rejected
+	Harmless  bool // the person may approve it unread
 }
 
 // newQueueRow returns the row of a review with its summary.
@@ -81,7 +88,7 @@ func newQueueRow(r review.Shown) queueRow {
 	points, more := r.Leading()
 	return queueRow{
 		Shown: r, Points: points, More: more, Selects: r.Kind != review.Tools, Danger: r.IsDangerous(),
-		Rejecting: slices.ContainsFunc(r.Signs, func(s review.Sign) bool { return s.Alone }),
+		Rejecting: r.Alone() != "",
 	}
 }
 
@@ -93,6 +100,24 @@ func (view *queueView) add(found reviewing.Page) {
 	slices.SortStableFunc(view.Reviews, func(a, b queueRow) int { return review.CompareDanger(a.Danger, b.Danger) })
 	if found.NextCursor != "" {
 		view.Next = view.Filter.path(found.NextCursor)
+	}
+}
+
+// addWaiting adds what the person may do with the rows of reviews that wait. After one is approved from the list, the
+// next harmless row has the focus.
+func (view *queueView) addWaiting(v *site.Visit) {
+	for i := range view.Reviews {
+		row := &view.Reviews[i]
+		if !row.WaitsFor(registry.Holder(v.Session.UserID)) {
+			continue
+		}
+		view.First = cmp.Or(view.First, Path+"/"+string(row.ID))
+		if row.Harmless = !row.Rejecting; row.Harmless {
+			view.Harmless = append(view.Harmless, row.ID)
+		}
+	}
+	if v.Text("done") == "approved" && len(view.Harmless) > 0 {
+		view.Focus = view.Harmless[0]
 	}
 }
 
@@ -155,8 +180,8 @@ func stateLinks(f queueFilter) (links []stateLink) {
 	return links
 }
 
-// maxSelected is how many reviews one form decides.
-const maxSelected = 100
+// maxSelected is how many reviews one form decides, and a notice names: those of a page.
+const maxSelected = 30
 
 // decideSelected approves or rejects the selected documents, each as if it were the only one. Of
 // those that are refused, the page says why; the others are decided.
@@ -169,18 +194,28 @@ func (p *Pages) decideSelected(v *site.Visit) error {
 	if v.Form.Get("decision") == "reject" {
 		do, notice = p.ports.Reviews.Reject, "rejected"
 	}
-	ids := v.Form["ids"]
-	if len(ids) == 0 || len(ids) > maxSelected {
-		return fault.Newf(fault.Invalid, "select 1 to %d reviews", maxSelected)
+	ids, comment, err := readSelected(v, notice == "rejected")
+	if err == nil {
+		err = decideEach(v.UserContext(), who, ids, comment, do)
 	}
-	comment, err := review.ParseComment(v.Form.Get("comment"), notice == "rejected")
 	if err != nil {
 		return err
 	}
-	if err := decideEach(v.UserContext(), who, ids, comment, do); err != nil {
-		return err
+	done := url.Values{"done": {notice}, "of": {strings.Join(ids, ",")}}
+	if v.Form.Has("stay") || notice == "rejected" {
+		return v.Redirect(Path + "?" + done.Encode())
 	}
-	return v.Redirect(Path + "?" + url.Values{"done": {notice}, "of": {strings.Join(ids[:min(len(ids), maxNames)], ",")}}.Encode())
+	return p.follow(v, who, review.Shown{}, done)
+}
+
+// readSelected returns the reviews that a form decides, and the comment.
+func readSelected(v *site.Visit, refuses bool) (ids []string, comment string, err error) {
+	ids = v.Form["ids"]
+	if len(ids) == 0 || len(ids) > maxSelected {
+		return nil, "", fault.Newf(fault.Invalid, "select 1 to %d reviews", maxSelected)
+	}
+	comment, err = review.ParseComment(v.Form.Get("comment"), refuses)
+	return ids, comment, err
 }
 
 // selected returns the reviews that are selected in a form.
@@ -192,9 +227,6 @@ func selected(v *site.Visit) map[registry.ReviewID]bool {
 	return ids
 }
 
-// maxNames is how many names of decided reviews a notice has.
-const maxNames = 10
-
 // notice returns what has just been done. The reviews that the address names are read, so that no address says of one
 // what was not decided.
 func (p *Pages) notice(v *site.Visit, who authority.Caller) string {
@@ -204,8 +236,8 @@ func (p *Pages) notice(v *site.Visit, who authority.Caller) string {
 		"reject": review.Rejected, "reject-tools": review.Rejected, "rejected": review.Rejected, "changes": review.ChangesRequested, "first": review.Pending,
 	}
 	var names []string
-	ids := strings.SplitN(v.Text("of"), ",", maxNames+1)
-	for _, id := range ids[:min(len(ids), maxNames)] {
+	ids := strings.SplitN(v.Text("of"), ",", maxSelected+1)
+	for _, id := range ids[:min(len(ids), maxSelected)] {
 		r, err := p.ports.Reviews.Find(v.UserContext(), who, registry.ReviewID(id))
 		if err == nil && r.State == states[v.Text("done")] {
 			names = append(names, r.Name.String()+" "+r.Version.String())

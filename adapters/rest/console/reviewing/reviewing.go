@@ -3,6 +3,7 @@
 package reviewing
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"net/url"
@@ -105,16 +106,17 @@ func (p *Pages) request(v *site.Visit) (authority.Caller, registry.ReviewID, err
 	return who, registry.ReviewID(id), err
 }
 
-// follow leads to the next review after a decision, or back to the decided one.
-func (p *Pages) follow(v *site.Visit, who authority.Caller, decided registry.ReviewID, decision string) error {
-	next, err := p.next(v, who)
+// follow leads to the review that follows a decided one; without any, back to that, or to the list after several.
+func (p *Pages) follow(v *site.Visit, who authority.Caller, decided review.Shown, done url.Values) error {
+	waiting, err := p.ports.Reviews.Waiting(v.UserContext(), who)
 	if err != nil {
 		return err
 	}
-	if next == "" {
-		next = decided
+	address := Path
+	if id := cmp.Or(waiting.After(decided), decided.ID); id != "" {
+		address += "/" + url.PathEscape(string(id))
 	}
-	return v.Redirect(Path + "/" + url.PathEscape(string(next)) + "?" + url.Values{"done": {decision}, "of": {string(decided)}}.Encode())
+	return v.Redirect(address + "?" + done.Encode())
 }
 
 // decide approves or rejects a document, or requests changes of it.
@@ -134,7 +136,7 @@ func (p *Pages) decide(v *site.Visit) error {
 	if err != nil {
 		return err
 	}
-	return p.follow(v, who, id, nameNotice(decided, decision))
+	return p.follow(v, who, decided, url.Values{"done": {nameNotice(decided, decision)}, "of": {string(id)}})
 }
 
 // nameNotice returns the key in notices of what a decision did.

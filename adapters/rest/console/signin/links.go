@@ -19,7 +19,7 @@ const (
 	resetPath      = site.Root + "reset-password"
 
 	// checklistPath is the page of operators that lists what is not set up yet.
-	checklistPath = site.Root + "operator/setup"
+	checklistPath = site.Root + "operator"
 )
 
 var (

@@ -56,7 +56,7 @@ func (s *Site) do(a Act) fiber.Handler {
 		if !v.SignedIn() {
 			return v.Redirect(SignInAddress(v.backAddress()) + "&" + endedField + "=1")
 		}
-		if v.Form.Has(resumeField) { // after a step-up: ready to send
+		if v.resumed = v.Form.Has(resumeField); v.resumed { // after a step-up: ready to send
 			return s.show(v, a, nil)
 		}
 		var err error

@@ -2,6 +2,7 @@ package site
 
 import (
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,9 +76,16 @@ func (s *Site) identify(v *Visit) error {
 	return err
 }
 
-// Caller returns the person as the caller of a use case of the registry.
+// Caller returns the person as the caller of a use case of the registry. It asks once.
 func (v *Visit) Caller() (authority.Caller, error) {
-	return v.site.ports.Authority.IdentifySession(v.UserContext(), string(v.Session.ID), rest.Address(v.Ctx))
+	if v.caller == nil {
+		who, err := v.site.ports.Authority.IdentifySession(v.UserContext(), string(v.Session.ID), rest.Address(v.Ctx))
+		if err != nil {
+			return who, err
+		}
+		v.caller = &who
+	}
+	return *v.caller, nil
 }
 
 // BeginSession sets the cookie of a session that has just begun.
@@ -93,6 +101,7 @@ func (v *Visit) BeginSession(begun cookies.Begun) error {
 // RotateCookie replaces the session cookie, after a change of the session's trust. If another
 // request has replaced it meanwhile, the browser has the new one from there.
 func (v *Visit) RotateCookie() error {
+	v.caller = nil
 	next, err := v.site.ports.Cookies.Rotate(v.UserContext(), v.cookie)
 	switch {
 	case fault.Is(err, fault.Unauthenticated):
@@ -169,6 +178,23 @@ func (v *Visit) ApplicationCookie() string { return v.hostCookie(applicationCook
 // SetApplicationCookie sets what ApplicationCookie returns.
 func (v *Visit) SetApplicationCookie(text string, life time.Duration) {
 	v.setHostCookie(applicationCookie, text, life)
+}
+
+// dismissedCookie has the steps of the setup that an operator has dismissed.
+const dismissedCookie = "tollgate_dismissed"
+
+// HasDismissed reports whether a step of the setup was dismissed in this browser.
+func (v *Visit) HasDismissed(step string) bool {
+	return slices.Contains(strings.Split(v.hostCookie(dismissedCookie), "."), step)
+}
+
+// Dismiss leaves a step of the setup out in this browser, or shows it again.
+func (v *Visit) Dismiss(step string, away bool) {
+	all := slices.DeleteFunc(strings.Split(v.hostCookie(dismissedCookie), "."), func(s string) bool { return s == step })
+	if away && len(step) < 10 && len(all) < 10 {
+		all = append(all, step)
+	}
+	v.setHostCookie(dismissedCookie, strings.Join(all, "."), deviceTTL)
 }
 
 func (v *Visit) hostCookie(name string) string {

@@ -8,9 +8,9 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
-	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/moment"
 )
 
 // messageView is a page that says why there is no other page.
@@ -94,7 +94,7 @@ func newMessageView(c *fiber.Ctx, f *fault.Error) messageView {
 func retryText(f *fault.Error, otherwise string) string {
 	if f.RetryAfter > 0 {
 		now := time.Now()
-		otherwise = audit.Ago(now.Add(f.RetryAfter+time.Minute), now)
+		otherwise = moment.Ago(now.Add(f.RetryAfter+time.Minute), now)
 	}
 	if otherwise == "" {
 		return ""

@@ -25,7 +25,7 @@ var guides = map[string]string{
 	"operator/clients": "authorization-server#clients", "operator/resources": "authorization-server#resources",
 	"operator/policies": "publishing#policies", "operator/views": "views", "operator/mirrors": "mirrors", "operator/webhooks": "webhooks",
 	"operator/tool-sources": "tools", "operator/review-rules": "curation#spare-reviewers-the-routine", "operator/state": "state",
-	"operator/limits": "limit-per-address", "operator/risk": "risk", "operator/log": "audit-log", "operator/setup": "console#the-first-person",
+	"operator/limits": "limit-per-address", "operator/risk": "risk", "operator/log": "audit-log",
 }
 
 // guideOf returns where the guide about the page with a path is.

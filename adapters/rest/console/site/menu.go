@@ -34,7 +34,7 @@ var sections = []section{
 	),
 	newSection("Operator", Root+"operator",
 		Link{Text: "Overview"},
-		Link{Text: "Access"}, Link{Text: "People", Path: "people"}, Link{Text: "Grants", Path: "grants"},
+		Link{Text: "Access"}, Link{Text: "People", Path: "people"},
 		Link{Text: "Rights", Path: "rights"}, Link{Text: "Requests", Path: "requests"},
 		Link{Text: "Service accounts", Path: "service-accounts"}, Link{Text: "Company sign-in", Path: "providers"},
 		Link{Text: "Access rules", Path: "access"}, Link{Text: "Clients", Path: "clients"}, Link{Text: "Resources", Path: "resources"},

@@ -19,8 +19,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
-	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/moment"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 )
@@ -108,10 +108,13 @@ func (f frameView) NameOf(holder any) (string, error) { return f.visit.NameOf(fm
 // May reports whether the person has a grant for an action, for templates.
 func (f frameView) May(action registry.Action) (bool, error) { return f.visit.Holds(action) }
 
-// Adding reports whether a page with a list shows the form for something new in its place: because that is
+// Adding reports whether a page with a list shows the form for something new in its place, for templates (Visit.Adds).
+func (f frameView) Adding(form FormView) bool { return f.visit.Adds(form.Action) }
+
+// Adds reports whether a page with a list shows the form for something new, which is sent to an address: because that is
 // wanted, or because the form was sent.
-func (f frameView) Adding(form FormView) bool {
-	return f.visit.Query("new") != "" || f.visit.Method() == fiber.MethodPost && f.Path == form.Action
+func (v *Visit) Adds(action string) bool {
+	return v.Query("new") != "" || v.Method() == fiber.MethodPost && v.Path() == action
 }
 
 type navigationLink struct {
@@ -156,6 +159,9 @@ func (v *Visit) Render(p *Page, head Head, main any) error {
 	if text := laterTexts[Later(v.Cookies(laterCookie))]; text != "" && head.Notice == "" {
 		head.Notice = text
 		v.setLater("", time.Unix(1, 0))
+	}
+	if v.resumed && head.Notice == "" {
+		head.Notice = "You are verified. Nothing is lost, and nothing is done yet: what you entered is below, so press the button again."
 	}
 	head.Title = EscapeInvisible(head.Title)
 	frame, err := v.site.frame(v, head, main)
@@ -287,11 +293,14 @@ func linksOf(v *Visit) ([]Link, error) {
 	if !v.Session.TrustLevel.Admits(auth.Unverified) {
 		return nil, nil
 	}
-	waiting, err := v.site.waiting(v)
-	if err != nil {
-		return nil, err
+	if v.waits == nil {
+		n, err := v.site.waiting(v)
+		if err != nil {
+			return nil, err
+		}
+		v.waits = &n
 	}
-	links := []Link{{Text: "Publish", Path: Root + "publish", Key: "p"}, {"Inbox", Root + "inbox", "r", waiting}}
+	links := []Link{{Text: "Publish", Path: Root + "publish", Key: "p"}, {"Inbox", Root + "inbox", "r", *v.waits}}
 	operates, err := v.Holds(registry.ActionOperate)
 	if operates {
 		links = append(links, Link{Text: "Operate", Path: Root + "operator", Key: "o"})
@@ -357,7 +366,7 @@ func formatTime(t time.Time) string {
 }
 
 // Ago returns a time for people as the distance from now, or as a day.
-func Ago(t time.Time) string { return audit.Ago(t, time.Now()) }
+func Ago(t time.Time) string { return moment.Ago(t, time.Now()) }
 
 // Address returns the address of the console on a listener, in a browser on this machine.
 func Address(listener net.Addr, tls bool) string {

@@ -106,7 +106,13 @@ type Visit struct {
 	grants     []registry.Grant             // of the person; read by loadGrants
 	loaded     bool
 	names      map[string]string // what NameOf has returned
+	caller     *authority.Caller // what Caller has returned
+	waits      *int              // what CountWaiting was told
+	resumed    bool              // the page is a form that comes back after a step-up
 }
+
+// CountWaiting says how much waits for the person, so that the header does not count it again.
+func (v *Visit) CountWaiting(n int) { v.waits = &n }
 
 // SignedIn reports whether somebody is signed in.
 func (v *Visit) SignedIn() bool { return v.Session.ID != "" }

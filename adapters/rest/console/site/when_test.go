@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/moment"
 )
 
 func TestFormatAgo(t *testing.T) {
@@ -17,7 +17,7 @@ func TestFormatAgo(t *testing.T) {
 		30 * 24 * time.Hour: "30 days ago", 31 * 24 * time.Hour: "27 Oct 2026",
 		-time.Second: "in 1 min", -5 * time.Minute: "in 5 min", -72 * time.Hour: "in 3 days", -40 * 24 * time.Hour: "6 Jan 2027",
 	} {
-		if got := strings.ReplaceAll(audit.Ago(now.Add(-between), now), "\u00a0", " "); got != want {
+		if got := strings.ReplaceAll(moment.Ago(now.Add(-between), now), "\u00a0", " "); got != want {
 			t.Errorf("%s before now is %q, want %q", between, got, want)
 		}
 	}
@@ -26,7 +26,7 @@ func TestFormatAgo(t *testing.T) {
 func TestSections(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]string{
-		"/console/operator": "Overview", "/console/operator/setup": "Overview", "/console/operator/people/a@example.com": "People",
+		"/console/operator": "Overview", "/console/operator/people/a@example.com": "People",
 		"/console/operator/log": "Audit log", "/console/account": "My account", "/console/account/log": "My audit log",
 		"/console/account/sessions/1/end": "My account", "/console/operators": "", "/console/": "",
 	} {

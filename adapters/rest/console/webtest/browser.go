@@ -214,6 +214,9 @@ func (b *Browser) Submission(button string, fields ...string) *http.Request {
 		b.T.Fatalf("no button %q:\n%s", button, b.Text())
 	}
 	form := pressed
+	if id := Attribute(pressed, "form"); id != "" {
+		form = Find(b.Page.Root, func(n *html.Node) bool { return n.Data == "form" && Attribute(n, "id") == id })
+	}
 	for form.Data != "form" {
 		form = form.Parent
 	}

@@ -1,7 +1,8 @@
 // Comfort only: pages work without this script.
 (() => {
+  const all = (css) => [...document.querySelectorAll(css)];
   // <button data-copy="id of the text" hidden>
-  for (const button of document.querySelectorAll("button[data-copy]")) {
+  for (const button of all("button[data-copy]")) {
     button.hidden = false;
     const icon = button.firstElementChild;
     button.addEventListener("click", async () => {
@@ -16,7 +17,7 @@
     });
   }
   // The menu of a part is one stop of Tab; arrows move in it.
-  const side = [...document.querySelectorAll(".menu a")];
+  const side = all(".menu a");
   for (const link of side) link.tabIndex = link.ariaCurrent ? 0 : -1;
   // Keys: "/" for the search, j and k for rows, data-key, also after g. Escape or a click elsewhere closes the menu.
   const menu = document.querySelector(".me");
@@ -27,23 +28,24 @@
       menu.firstElementChild.focus();
     }
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input:not([type=checkbox]), textarea, select")) return;
-    const inside = side.includes(document.activeElement);
-    const rows = inside ? side : [...document.querySelectorAll("[data-row]")];
+    const inside = side.includes(event.target);
+    const rows = inside ? side : all("[data-row]");
     const step = (inside ? { ArrowDown: 1, ArrowUp: -1 } : { j: 1, k: -1 })[event.key];
-    const key = document.querySelector(`[data-key="${CSS.escape((last === "g" ? "g " : "") + event.key)}"]`);
+    const key = (event.key === "a" && event.target.closest("tr")?.querySelector("[data-approve]")) ||
+      document.querySelector(`[data-key="${CSS.escape((last === "g" ? "g " : "") + event.key)}"]`);
     last = event.key;
     const comment = document.getElementById("comment");
     if (event.key === "/") document.getElementById("find").select();
-    else if (key?.type && event.key === "r" && comment?.value.trim() === "") comment.focus();
+    else if (key?.type && event.key === "r" && !comment.value.trim()) (comment.value = comment.dataset.reason ?? "") ? key.focus() : comment.focus();
     else if (key) key[key.dataset.key === "a" && !key.className ? "focus" : "click"]();
-    else if (step && rows.length) rows.at(Math.max(0, Math.min(rows.length - 1, rows.indexOf(document.activeElement) + step))).focus();
+    else if (step && rows.length) rows.at(Math.max(0, Math.min(rows.length - 1, rows.indexOf(event.target) + step))).focus();
     else return;
     event.preventDefault();
   });
   document.addEventListener("click", (event) => {
     if (menu && !menu.contains(event.target)) menu.open = false;
   });
-  for (const button of document.querySelectorAll("button[data-print]")) {
+  for (const button of all("button[data-print]")) {
     button.hidden = false;
     button.addEventListener("click", () => print());
   }
@@ -57,7 +59,7 @@
   };
   localize(document);
   // On a phone, menus scroll to the current page.
-  for (const link of document.querySelectorAll("nav [aria-current]")) {
+  for (const link of all("nav [aria-current]")) {
     const line = link.closest("ul");
     line.scrollLeft += link.getBoundingClientRect().left - line.getBoundingClientRect().left - 16;
   }
@@ -66,7 +68,7 @@
     if (document.activeElement === document.body) document.querySelector(".problems")?.focus();
   });
   // <form data-live> replaces the element "results" while one types.
-  for (const form of document.querySelectorAll("form[data-live]")) {
+  for (const form of all("form[data-live]")) {
     let timer, sent = 0;
     const search = async () => {
       const address = `${form.action}?${new URLSearchParams(new FormData(form))}`;
@@ -85,13 +87,13 @@
       timer = setTimeout(search, 250);
     });
   }
-  for (const form of document.querySelectorAll("form[data-ask]")) {
+  for (const form of all("form[data-ask]")) {
     form.addEventListener("submit", (event) => {
       if (!confirm(form.dataset.ask)) event.preventDefault();
     });
   }
   // Places in a document.
-  for (const link of document.querySelectorAll("a[data-line]")) {
+  for (const link of all("a[data-line]")) {
     link.addEventListener("click", (event) => {
       const field = document.getElementById(link.hash.slice(1));
       const lines = field.value.split("\n");

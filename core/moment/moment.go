@@ -1,4 +1,6 @@
-package audit
+// Package moment says how far a time is from now: for people, in words, and whether it comes soon. It is not for clocks
+// (package clock).
+package moment
 
 import (
 	"strconv"
@@ -31,3 +33,9 @@ func Ago(t, now time.Time) string {
 	}
 	return t.UTC().Format("2\u00a0Jan\u00a02006")
 }
+
+// soon is how long before its end people are told of it.
+const soon = 14 * 24 * time.Hour
+
+// EndsSoon reports whether something that ends at a time, which may be zero for never, ends within the next 14 days.
+func EndsSoon(at, now time.Time) bool { return at.After(now) && at.Sub(now) < soon }
