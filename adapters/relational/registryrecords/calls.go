@@ -16,11 +16,12 @@ func (s listingStore) AddCalls(ctx context.Context, day int64, all []accessstore
 	for _, one := range all {
 		args = append(args, day, one.Server, one.All, one.Denied)
 	}
+	// The old days go first: an error means that nothing was added, and the caller adds it again.
+	if _, err := s.db.Exec(ctx, "DELETE FROM server_calls WHERE day <= ?", day-accessstore.KeptDays); err != nil {
+		return err
+	}
 	_, err := s.db.Exec(ctx, "INSERT INTO server_calls (day, name, calls, denied) VALUES (?, ?, ?, ?)"+strings.Repeat(", (?, ?, ?, ?)", len(all)-1)+
 		" ON CONFLICT (day, name) DO UPDATE SET calls = server_calls.calls + EXCLUDED.calls, denied = server_calls.denied + EXCLUDED.denied", args...)
-	if err == nil {
-		_, err = s.db.Exec(ctx, "DELETE FROM server_calls WHERE day <= ?", day-accessstore.KeptDays)
-	}
 	return err
 }
 
