@@ -56,6 +56,11 @@ STARTS_GOROUTINES := ^\s*(defer )?go |\.Go\(|^\s*"sync(/atomic)?"$$
 
 # rapid divides its number of runs by five and their length by two in a short run; properties are to be tested as always.
 SHORT := RAPID_CHECKS=500 RAPID_STEPS=60
+# With the detector, a property shows races and not values, of which "make test" tries as many as above.
+SHORT_RACE := RAPID_CHECKS=100 RAPID_STEPS=60
+
+# Tests of one goroutine that "make test" runs too: the detector finds nothing in them, and makes them many times slower.
+ALONE := ^Test(Plans|MigrationsRunFromEveryHistoricVersion|NameIndexFindsWhatAScanFinds|NameIndexKeepsBlocksSmall|ManyHotKeys)$$|^TestCrowdedRegistry$$/.*/^(reads_skip_deleted_rows|pages_add_up)$$
 
 # Additional flags for go test, for example -run=TestServers.
 TESTFLAGS ?=
@@ -82,7 +87,7 @@ test: ## run all tests but the long ones; starts PostgreSQL, Valkey and memcache
 	$(SHORT) $(QUICK) test/servers/with.sh test/run.sh test -short -vet=off -shuffle=on $(LINK) $(AT_ONCE) $(TESTFLAGS) ./...
 
 test-race: ## run the tests of the packages that start goroutines, but the long ones, with the race detector
-	$(SHORT) $(WITH_RACE) test/servers/with.sh test/run.sh race -race -short -vet=off -shuffle=on -timeout=20m $(LINK) $(TESTFLAGS) \
+	$(SHORT_RACE) $(WITH_RACE) test/servers/with.sh test/run.sh race -race -short -vet=off -shuffle=on -timeout=20m -skip='$(ALONE)' $(LINK) $(TESTFLAGS) \
 	  $$(grep -rlE --include='*.go' --exclude='*_test.go' '$(STARTS_GOROUTINES)' $(filter-out test,$(SOURCES)) | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
 test-long: ## run all tests with the race detector, also the long ones

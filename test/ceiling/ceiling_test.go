@@ -53,15 +53,44 @@ func TestCheck(t *testing.T) {
 			}
 		})
 	}
-	slow := table + "loop 0.1 0.2\n"
-	for speed, want := range map[string]bool{"": false, "0.12\n": false, "0.05\n0.15\n0.9\n": true, "9\n": true} {
-		if out, err := check(t, "test", root+"/a/b 15 0\n"+root+"/c 15 5\n", slow, speed); (err == nil) != (speed == "9\n") ||
-			strings.Contains(out, "machine was slow") != want {
-			t.Errorf("with the speed %q: %v, %s", speed, err, out)
-		}
-	}
 	if out, err := check(t, "test", "", "sum 20 10\n"); err == nil || !strings.Contains(out, "no line sum or others") {
 		t.Errorf("a table without lines: %v, %s", err, out)
+	}
+}
+
+// TestSpeed checks how much longer the lines are on a machine that is slower, and that the script says so always.
+func TestSpeed(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.Abs("../..")
+	must.Succeed(t, err)
+	for _, c := range []struct {
+		name, speed, said string
+		fits, over        int // seconds of a/b, below and above twice its line 8
+	}{
+		{"not measured", "", "A loop took 0.000 s, usually 0.100: all lines are 1.00 times as long.\n", 16, 17},
+		{"faster", "0.05\n", "A loop took 0.050 s, usually 0.100: all lines are 1.00 times as long.\n", 16, 17},
+		{"a little slower", "0.11\n", "A loop took 0.110 s, usually 0.100: all lines are 1.10 times as long.\n", 17, 18},
+		{"by the median", "0.05\n0.12\n0.9\n", "A loop took 0.120 s, usually 0.100: all lines are 1.20 times as long.\n", 19, 20},
+		{"a quarter more", "0.2\n", "A loop took 0.200 s, usually 0.100: all lines are 2.50 times as long.\n", 40, 41},
+		{"at most four times", "9\n", "A loop took 9.000 s, usually 0.100: all lines are 4.00 times as long.\n", 64, 65},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			slow := strings.Replace(table, "sum 20", "sum 100", 1) + "loop 0.1 0.2\n"
+			for seconds, fits := range map[int]bool{c.fits: true, c.over: false} {
+				out, err := check(t, "test", fmt.Sprintf("%s/a/b %d 0\n", root, seconds), slow, c.speed)
+				if (err == nil) != fits || !strings.Contains(out, c.said) {
+					t.Errorf("%d seconds: %v, %s", seconds, err, out)
+				}
+			}
+		})
+	}
+	if out, err := check(t, "test", root+"/c 5 0\n"+root+"/a/b 15 1\n", table+"loop 0.1 0.2\n", "0.11\n"); err != nil {
+		t.Errorf("the sum does not grow: %v, %s", err, out)
+	}
+	if out, err := check(t, "race", root+"/c 5 0\n", table+"loop 0.1 0.2\n", "0.21\n"); err != nil ||
+		!strings.Contains(out, "A loop took 0.210 s, usually 0.200: all lines are 1.05 times as long.\n") {
+		t.Errorf("in the column race: %v, %s", err, out)
 	}
 }
 
@@ -130,6 +159,30 @@ func TestTimesAreSaidOnce(t *testing.T) {
 				t.Errorf("%s does not say %q of %s", page, said, command)
 			}
 		}
+	}
+}
+
+// TestSkippedTestsExist checks that each test that make test-race leaves out is one that make test runs.
+func TestSkippedTestsExist(t *testing.T) {
+	t.Parallel()
+	_, rest, _ := strings.Cut(read(t, "../../Makefile"), "\nALONE := ")
+	line, _, _ := strings.Cut(rest, "\n")
+	names := regexp.MustCompile(`[A-Z]\w{3,}`).FindAllString(strings.ReplaceAll(line, "^Test", ""), -1)
+	var tests strings.Builder
+	for _, folder := range []string{"adapters/relational/database", "adapters/relational/registryrecords", "core/ratelimit/lease"} {
+		files, err := filepath.Glob("../../" + folder + "/*_test.go")
+		must.Succeed(t, err)
+		for _, file := range files {
+			tests.WriteString(read(t, file))
+		}
+	}
+	for _, name := range names {
+		if !strings.Contains(tests.String(), "\nfunc Test"+name+"(") {
+			t.Errorf("there is no Test%s", name)
+		}
+	}
+	if len(names) < 2 {
+		t.Errorf("the tests that are left out are %q", names)
 	}
 }
 

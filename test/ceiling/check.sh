@@ -3,7 +3,8 @@
 # cpu.sh writes it) with the column test or race of TABLE. It prints the sum. If a package took more than twice its
 # line, or all together more than the line "sum", it prints the packages to look at, one a line after "over: ", and
 # fails. Seconds of the processor and not of the clock, so that a busy machine does not fail it; on a machine that is
-# slower in all it does, by the median of SPEED (as speed.sh writes it) over the line "loop", all lines are longer: at most four times.
+# slower in all it does, by the median of SPEED (as speed.sh writes it) over the line "loop", all lines are longer by as
+# much, from 1.3 on by a quarter more, and at most four times as long. It prints the median and the factor always.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -17,11 +18,11 @@ awk -v column="$1" -v root="$PWD/" -v table="$3" -v median="$median" '
   END {
     if (column != "test" && column != "race") { printf "The tests used %.0f s of the processor.\n", sum; exit }
     if (!("sum" in line) || !("others" in line)) { print table ": no line sum or others"; exit 2 }
-    slower = "loop" in line ? median / line["loop"] : 1
-    if (slower < 1.3) slower = 1 # as usual
-    else slower = slower * 1.25 < 4 ? slower * 1.25 : 4 # a loop is a rough measure
-    if (slower > 1) printf "The machine was slow: a loop took %.3f s, usually %.3f. All lines are %.1f times as long.\n", median, line["loop"], slower
-    for (name in line) line[name] = line[name] == "-" ? "-" : line[name] * slower
+    factor = "loop" in line ? median / line["loop"] : 1
+    if (factor >= 1.3) factor *= 1.25 # a loop is a rough measure
+    factor = factor < 1 ? 1 : factor > 4 ? 4 : factor
+    printf "A loop took %.3f s, usually %.3f: all lines are %.2f times as long.\n", median, line["loop"], factor
+    for (name in line) line[name] = line[name] == "-" ? "-" : line[name] * factor
     for (name in used) {
       most = name in line ? line[name] : line["others"]
       share = most == "-" ? 1e9 : used[name] / (most + 0.001)

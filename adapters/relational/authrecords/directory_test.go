@@ -37,9 +37,10 @@ func TestDirectoryUsesIndexes(t *testing.T) {
 		relationaltest.SQLite:     regexp.MustCompile(`SCAN accounts|AUTOMATIC|SCAN account_parts$`),
 	}
 	relationaltest.InEach(t, func(t *testing.T, db *relationaltest.Database) {
-		db.Fill(t, insertPeople(db.Kind(), 20_000)...)
+		db.Fill(t, insertPeople(db.Kind(), relationaltest.Rows(db.Kind(), 20_000))...)
 		people := newStores(t, db.DB).Directory
-		for part, want := range map[string]int{"": 51, "p12345@": 1, "SON 1999": 11, "example": 51, "zzzz": 0} {
+		few := map[string]string{relationaltest.SQLite: "39", relationaltest.PostgreSQL: "1999"}[db.Kind()] // and ten that begin so
+		for part, want := range map[string]int{"": 51, "p" + few + "@": 1, "SON " + few: 11, "example": 51, "zzzz": 0} {
 			var found []authstore.Person
 			plans, err := db.Plans(t.Context(), func(ctx context.Context) (err error) {
 				found, err = people.Search(ctx, authstore.DirectoryQuery{Part: part, Limit: 51})

@@ -32,7 +32,7 @@ func countedSignIn(t testing.TB, address string, location risk.Location) (histor
 }
 
 // insertCounts returns the statements that store 50 counts of each of 2,000 people, and 50,000 of
-// everybody.
+// everybody, as Rows.
 func insertCounts(kind string) []string {
 	numbers := func(n int) string { return fmt.Sprintf("generate_series(1, %d) AS n (i)", n) }
 	id, at := func(n string) string { return "('00000000-1234-4abc-8def-' || lpad((" + n + ")::text, 12, '0'))::uuid" },
@@ -53,9 +53,9 @@ func insertCounts(kind string) []string {
 			", false, 0 FROM " + numbers(2000),
 		`INSERT INTO history_counts (user_id, feature, value, sum, last_at, version, period)
 			SELECT ` + id("1 + n.i / 50 % 2000") + ", 10 + n.i % 25, 'value ' || n.i, 1, " + at + ", 0, 2233 FROM " +
-			numbers(100_000),
+			numbers(relationaltest.Rows(kind, 100_000)),
 		`INSERT INTO history_totals (feature, value, sum, last_at, version, period)
-			SELECT 10 + n.i % 25, 'value ' || n.i, 1, ` + at + ", 0, 2233 FROM " + numbers(50_000),
+			SELECT 10 + n.i % 25, 'value ' || n.i, 1, ` + at + ", 0, 2233 FROM " + numbers(relationaltest.Rows(kind, 50_000)),
 	}
 	if kind == relationaltest.PostgreSQL {
 		statements = append(statements, "VACUUM ANALYZE")

@@ -3,6 +3,7 @@ package authrecords_test
 import (
 	"context"
 	"regexp"
+	"strconv"
 	"testing"
 	"time"
 
@@ -10,17 +11,18 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 )
 
-// insertOldRecords returns the statements that add 20,000 records of each kind that retention
+// insertOldRecords returns the statements that add 20,000 records, as Rows, of each kind that retention
 // removes, one for each minute since 2026.
 func insertOldRecords(kind string) []string {
-	numbers, at, bytes := "generate_series(1, 20000) AS n (i)",
+	count := strconv.Itoa(relationaltest.Rows(kind, 20_000))
+	numbers, at, bytes := "generate_series(1, "+count+") AS n (i)",
 		"('2026-01-01T00:00:00Z'::timestamptz + n.i * interval '1 minute')", "n.i::text::bytea"
 	late := "'2027-01-01T00:00:00Z'::timestamptz"
 	period := "extract(epoch FROM " + at + ")::bigint / 864000"
 	id, anna := "('00000000-1234-4abc-8def-' || lpad(n.i::text, 12, '0'))::uuid",
 		"'6f1e9c52-57a5-4b60-9b63-2f1c38d7e001'::uuid"
 	if kind == relationaltest.SQLite {
-		numbers = "(WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) SELECT i FROM n) AS n"
+		numbers = "(WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < " + count + ") SELECT i FROM n) AS n"
 		at, bytes = "(1767225600000000 + n.i * 60000000)", "CAST(n.i AS BLOB)"
 		period, late = at+" / 864000000000", "1798761600000000"
 		id, anna = "printf('00000000-1234-4abc-8def-%012d', n.i)", "'6f1e9c52-57a5-4b60-9b63-2f1c38d7e001'"
@@ -83,7 +85,7 @@ var fullScan = map[string]*regexp.Regexp{
 	relationaltest.SQLite:     regexp.MustCompile(`SCAN|AUTOMATIC|TEMP B-TREE`),
 }
 
-// TestRetentionUsesIndexes checks the plans of all queries of a sweep, if one record of a thousand
+// TestRetentionUsesIndexes checks the plans of all queries of a sweep, if twenty records
 // has expired.
 func TestRetentionUsesIndexes(t *testing.T) {
 	relationaltest.InEach(t, func(t *testing.T, db *relationaltest.Database) {

@@ -36,11 +36,11 @@ func numbers(kind string, to int) string {
 	return fmt.Sprintf("generate_series(1, %d) AS n (i)", to)
 }
 
-// insertBacklog returns the statements that add 50 webhooks: of the first one, 10,000 deliveries
+// insertBacklog returns the statements that add 50 webhooks, with as many deliveries as Rows says: of the first one, 10,000 deliveries
 // have ended and then 100,000 to 10,000 servers are pending; of the second one, 10,000 are dead; of
 // the third one, 10 are pending, after all the others.
 func insertBacklog(kind string) []string {
-	words := wordsOf(kind)
+	words, few := wordsOf(kind), relationaltest.Rows(kind, 10_000)
 	deliveries := func(webhook, state string, count int) string {
 		ended := "NULL"
 		if state != "pending" {
@@ -55,18 +55,18 @@ func insertBacklog(kind string) []string {
 		`INSERT INTO webhooks (id, url, events, pattern, secret, created_at)
 			SELECT 'w' || n.i, 'https://example.com', 'published', '*', ` + words.empty + ", " + words.at + " FROM " +
 			numbers(kind, 50),
-		deliveries("w1", "delivered", 10_000), deliveries("w2", "dead", 10_000), deliveries("w1", "pending", 100_000),
+		deliveries("w1", "delivered", few), deliveries("w2", "dead", few), deliveries("w1", "pending", 10*few),
 		deliveries("w3", "pending", 10),
 	}
 }
 
-// insertMirrored returns the statements that add what two mirrors have taken: 50,000 servers each,
+// insertMirrored returns the statements that add what two mirrors have taken: 50,000 servers each, as Rows,
 // with two versions.
 func insertMirrored(kind string) []string {
 	words := wordsOf(kind)
 	return []string{`INSERT INTO mirrored_versions (mirror, name, version, hash, status, message, published_at, review)
 		SELECT m.name, 'com.example/s' || (n.i + 100000), v.version, ` + words.hash + ", 'active', '', " + words.at +
-		", '' FROM " + numbers(kind, 50_000) +
+		", '' FROM " + numbers(kind, relationaltest.Rows(kind, 50_000)) +
 		", (SELECT 'one' AS name UNION ALL SELECT 'two') AS m, (SELECT '1.0.0' AS version UNION ALL SELECT '2.0.0') AS v"}
 }
 
@@ -140,9 +140,10 @@ func checkPlansOfBacklogs(t *testing.T, db *relationaltest.Database) {
 // wherever it begins.
 func checkPlansOfMirrored(t *testing.T, db *relationaltest.Database) {
 	t.Helper()
-	const servers = 100
-	mirrored := newStores(db).Mirrored
-	for _, after := range []string{"", "com.example/s125000", "com.example/s149900"} {
+	const servers, first = 100, 100_000
+	mirrored, all := newStores(db).Mirrored, relationaltest.Rows(db.Kind(), 50_000)
+	nameOf := func(n int) string { return fmt.Sprintf("com.example/s%d", first+n) }
+	for _, after := range []string{"", nameOf(all / 2), nameOf(all - servers)} {
 		t.Run("after "+strings.TrimPrefix(after, "com.example/"), func(t *testing.T) {
 			checkRowsRead(t, db, 3*servers, func(ctx context.Context) error {
 				page, err := mirrored.Page(ctx, "two", after, servers)
@@ -154,7 +155,7 @@ func checkPlansOfMirrored(t *testing.T, db *relationaltest.Database) {
 	t.Run("of servers", func(t *testing.T) {
 		names := make([]registry.Name, servers)
 		for i := range names {
-			names[i] = parse(t, registry.ParseName, fmt.Sprintf("com.example/s%d", 100_001+500*i))
+			names[i] = parse(t, registry.ParseName, nameOf(1+all/servers*i))
 		}
 		checkRowsRead(t, db, 3*servers, func(ctx context.Context) error {
 			found, err := mirrored.OfServers(ctx, "two", names)

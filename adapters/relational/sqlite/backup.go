@@ -77,7 +77,7 @@ func (c Config) copyInto(ctx context.Context, source, target string) error {
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, "cannot copy the database "+source, err)
 	}
-	db, err := newPool(source, c, "deferred", 1)
+	db, err := newPool(source, c, "deferred", 1, ofTables...)
 	if err != nil {
 		return brokenFile(source, err)
 	}

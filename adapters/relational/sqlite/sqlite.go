@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -83,11 +84,11 @@ func Open(ctx context.Context, c Config) (*database.DB, func(), error) {
 	}
 	step := c
 	step.BusyTimeout = min(busyStep, c.BusyTimeout)
-	write, err := newPool(path, step, "immediate", 1)
+	write, err := newPool(path, step, "immediate", 1, ofTables...)
 	if err != nil {
 		return nil, nil, brokenFile(path, err)
 	}
-	read, err := newPool(path, c, "deferred", readConns, "query_only(1)")
+	read, err := newPool(path, c, "deferred", readConns, append(slices.Clip(ofTables), "query_only(1)")...)
 	if err != nil {
 		_ = write.Close() // nothing was written
 		return nil, nil, brokenFile(path, err)
@@ -179,16 +180,16 @@ func brokenFile(path string, err error) error {
 	return fault.Wrap(fault.Unavailable, "cannot open the database "+path+" (DATA_DIR)", err)
 }
 
-// newPool returns a pool of connections to the file. lock is the kind of BEGIN of their
-// transactions. With synchronous(FULL), a transaction is on disk before its commit returns.
+// ofTables are pragmas for connections that use tables: some make SQLite read the whole schema. With
+// synchronous(FULL), a transaction is on disk before its commit returns.
+var ofTables = []string{
+	"journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "cache_size(-16384)", "temp_store(MEMORY)", "trusted_schema(0)",
+}
+
+// newPool returns a pool of connections to the file. lock is the kind of BEGIN of their transactions.
 func newPool(path string, c Config, lock string, conns int, pragmas ...string) (*bun.DB, error) {
-	q := url.Values{"_txlock": {lock}}
-	pragmas = append([]string{
-		"busy_timeout(" + strconv.FormatInt(c.BusyTimeout.Milliseconds(), 10) + ")",
-		"journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)",
-		"cache_size(-16384)", "temp_store(MEMORY)", "trusted_schema(0)",
-	}, pragmas...)
-	q["_pragma"] = pragmas
+	wait := "busy_timeout(" + strconv.FormatInt(c.BusyTimeout.Milliseconds(), 10) + ")"
+	q := url.Values{"_txlock": {lock}, "_pragma": append([]string{wait}, pragmas...)}
 	address := url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: q.Encode()}
 	connector, err := driver.NewConnector(address.String())
 	if err != nil {

@@ -303,7 +303,7 @@ func (e *exampleData) runExample(t *testing.T, name, line string) {
 	}
 	x.environ = append(append([]string{}, e.Environ...),
 		"DATA_DIR="+filepath.Join(x.dir, "data"), "PATH="+fixture.BinDir+":"+os.Getenv("PATH"),
-		"PASSWORD="+fixture.Password, "LOG_LEVEL=info", "AUTHORIZATION=Bearer secret",
+		"PASSWORD="+fixture.Password, "LOG_LEVEL=info", "GOGC=400", "AUTHORIZATION=Bearer secret",
 		"OTP_LOG_FILE="+filepath.Join(x.dir, "otp.jsonl"),
 		"TOLLGATE_CREDENTIALS="+filepath.Join(x.dir, "credentials.json"))
 	if strings.HasPrefix(name, "tollgate client ") || strings.HasPrefix(name, "tollgate resource ") {

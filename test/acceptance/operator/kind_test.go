@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -58,9 +57,6 @@ func newKindFiles(t *testing.T) (files map[string]string, lines int) {
 		"return []*cobra.Command{\n", "\t\tnewKind(p, &contact.Kind, kindTexts{}).newGroup(),\n")...)
 	change("adapters/rest/console/site/menu.go",
 		`Link{Text: "Registry"},`, ` Link{Text: "Contacts", Path: "owner-contacts"},`)
-	described, err := kinddocs.Complete(apidocs.Document(), append(kinddocs.All(), &contact.Kind)) // as make generate does
-	must.Succeed(t, err)
-	files["adapters/rest/apidocs/openapi.yaml"] = string(described)
 	return files, lines
 }
 
@@ -117,10 +113,9 @@ func TestNewKind(t *testing.T) {
 	command("owner-contact", "remove", "web")
 	b.Open("/console/operator/log", http.StatusOK).WantText("added the owner contact web", "changed the owner contact web",
 		"removed the owner contact web")
-	response, err := http.Get("http://" + process.API + "/openapi.yaml")
+	// What make generate writes. That the service serves it is tested elsewhere; with it, a third of the packages of the
+	// service would be compiled again.
+	described, err := kinddocs.Complete(apidocs.Document(), append(kinddocs.All(), &contact.Kind))
 	must.Succeed(t, err)
-	defer response.Body.Close()
-	description, err := io.ReadAll(response.Body)
-	must.Succeed(t, err)
-	want("the description of the API", string(description), "/admin/v1/owner-contacts/{name}", "AdminOwnerContact")
+	want("the description of the API", string(described), "/admin/v1/owner-contacts/{name}", "AdminOwnerContact")
 }

@@ -72,13 +72,13 @@ ALTER TABLE methods ADD COLUMN next_version text NOT NULL DEFAULT '';
 // requests, and the old ones continue afterwards.
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
+	program := buildNextVersion(t) // before there is a load, which would last as long as the build
 	e := newRollingEnvironment(t)
 	r := newRotation(t, e, 4)
 	old, next := r.members[:2], r.members[2:]
 	r.start(t, old...)
 	c := newWorkload(t, e, r)
 	c.awaitWork(t, old...)
-	program := buildNextVersion(t)
 	for _, m := range next {
 		m.program = program
 	}
