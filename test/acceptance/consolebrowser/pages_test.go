@@ -112,6 +112,7 @@ func openSite(t *testing.T, e *fixture.Environment) *site {
 	publish("com.example/news", "1.0.0", nil)
 	e.RunCommand(t, "", "review", "approve", "--all-pending")
 	recordTools(t, s, ada, bea)
+	publish("com.example/calendar", "2.4.0", map[string]any{"title": "Calendar", "description": "Finds free times", "packages": packages("npm", "2.4.0")}) // harmless
 	publish("com.example/weather", "1.1.0", map[string]any{"description": "Answers what the weather was"})
 	bea.PostJSON(t, s, "/v0.1/x/dev.tollgate/quarantine", map[string]any{
 		"serverName": "com.example/news", "reason": "It sends data elsewhere.",

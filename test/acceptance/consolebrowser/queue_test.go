@@ -178,6 +178,7 @@ func (q *queue) wantInView(what, element string) {
 func (q *queue) decide(by hand) {
 	q.t.Helper()
 	by.open()
+	chromium.SavePicture(q.t, q.tab, "queue")
 	by.together()
 	q.wantText("Approved. The documents are listed now.")
 	for i := range harmless {

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
-const grantsPath = Path + "/grants"
+const grantsPath = rightsPath + "/grants"
 
 // grantInputs are the fields of a grant without its holder.
 var grantInputs = []site.Input{
@@ -24,9 +24,8 @@ var grantInputs = []site.Input{
 }
 
 func (p *Pages) mountGrants(r fiber.Router) {
-	r.Get(grantsPath, p.page(func(_ context.Context, v *site.Visit) error { return v.Redirect(rightsPath) }))
-	p.site.Post(r, grantsPath, 0, p.act("Add this grant", p.addGrant, p.rights))
-	p.site.Post(r, grantsPath+"/remove", 1, p.act("Remove this grant", p.removeGrant, nil))
+	p.site.Post(r, grantsPath, 1, p.act("Add this grant", p.addGrant, p.rights))
+	p.site.Post(r, grantsPath+"/remove", 2, p.act("Remove this grant", p.removeGrant, nil))
 }
 
 // newGrantForm returns the form of a grant.

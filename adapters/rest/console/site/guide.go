@@ -19,7 +19,7 @@ var guides = map[string]string{
 	"account": "console#pages", "account/password": "console#invitations-and-forgotten-passwords", "account/authenticator": "mfa",
 	"account/passkeys": "sign-in/passkeys#for-people", "account/tokens": "tokens#a-personal-token",
 	"account/applications": "authorization-server#what-a-person-sees", "account/access": "access", "account/log": "audit-log",
-	"account/link": "sign-in/#whose-account-it-is", "operator": "console#for-operators", "operator/grants": "grants", "operator/rights": "grants",
+	"account/link": "sign-in/#whose-account-it-is", "operator": "console#for-operators", "operator/rights": "grants",
 	"operator/service": "tokens#a-service-account", "operator/providers": "sign-in/#set-a-provider-up",
 	"operator/access": "access#in-the-console", "operator/access/explain": "access#explain-and-check-by-command",
 	"operator/clients": "authorization-server#clients", "operator/resources": "authorization-server#resources",
