@@ -189,6 +189,7 @@ func TestWriteOut(t *testing.T) {
 		"plain\ttext\r\n": "plain\ttext\r\n", "a\u200bb": "a⟨U+200B⟩b", "\u202ea": "⟨U+202E⟩a", "\x1b[1m": "⟨U+001B⟩[1m", "\x00": "⟨U+0000⟩",
 		"\U000e0041": "⟨U+E0041⟩", "👨‍👩‍👧 ❤️ 1️⃣": "👨‍👩‍👧 ❤️ 1️⃣", "می\u200cخواهم": "می\u200cخواهم", "a\u200db": "a⟨U+200D⟩b", "a\ufe0f": "a⟨U+FE0F⟩", "\u3164": "⟨U+3164⟩",
 		"😀\u200d": "😀⟨U+200D⟩", "\u00ad\ufeff": "⟨U+00AD⟩⟨U+FEFF⟩", "café, Straße, 東京": "café, Straße, 東京", "\U000e0100": "⟨U+E0100⟩",
+		"\u0600\u200c": "⟨U+0600⟩⟨U+200C⟩", "a\ufe0f\u200d😀": "a⟨U+FE0F⟩⟨U+200D⟩😀", "😀\u200d\ufe0f": "😀⟨U+200D⟩⟨U+FE0F⟩",
 	} {
 		if got := tools.WriteOut(text); got != want {
 			t.Errorf("%q is written %q, want %q", text, got, want)

@@ -18,6 +18,7 @@ func WriteOut(s string) string {
 	for i, r := range runes {
 		if isUnseen(runes, i) {
 			fmt.Fprintf(&b, "⟨U+%04X⟩", r)
+			runes[i] = '⟩' // what follows is next to that now
 		} else {
 			b.WriteRune(r)
 		}
@@ -63,7 +64,7 @@ func isUnseen(text []rune, i int) bool {
 	case r >= firstSelector && r <= lastSelector:
 		return !isPictograph(before) && !strings.ContainsRune("0123456789#*", before)
 	case r == joiner && isPictograph(before):
-		return i+1 == len(text) || !isPictograph(text[i+1])
+		return i+1 == len(text) || !isPictograph(text[i+1]) || isSuspect(text[i+1])
 	case r == joiner, r == nonJoiner:
 		return !unicode.In(before, joinedScripts()...)
 	}
