@@ -43,9 +43,6 @@ type Health struct {
 	refused          atomic.Int64 // when the limit of sign-ins has refused a request, in Unix seconds
 }
 
-// NewHealth returns the health of a service with the dependencies.
-func NewHealth(probes ...Probe) *Health { return &Health{probes: probes} }
-
 // Add adds dependencies. It must be called before the first request.
 func (h *Health) Add(probes ...Probe) { h.probes = append(h.probes, probes...) }
 

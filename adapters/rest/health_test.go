@@ -14,7 +14,8 @@ import (
 func TestHealth(t *testing.T) {
 	var broken, spare error
 	checks := 0
-	health := rest.NewHealth(
+	health := new(rest.Health)
+	health.Add(
 		rest.Probe{Name: "database", Check: func(context.Context) error { checks++; return nil }},
 		rest.Probe{Name: "spare", Check: func(context.Context) error { return spare }, Covered: true},
 		rest.Probe{Name: "store", Check: func(context.Context) error { return broken }},

@@ -33,7 +33,7 @@ type measuredService struct {
 func serveMeasured(t *testing.T, more ...rest.Part) measuredService {
 	t.Helper()
 	r := prometheus.NewRegistry()
-	return measuredService{serveWith(t, config(), rest.Ports{Metrics: r, Health: rest.NewHealth(), Parts: more}), r}
+	return measuredService{serveWith(t, config(), rest.Ports{Metrics: r, Health: new(rest.Health), Parts: more}), r}
 }
 
 // samples returns the values of a metric, by the values of the labels in the order of their names.

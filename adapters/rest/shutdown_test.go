@@ -95,7 +95,7 @@ func TestShutdownClosesUnusedConnections(t *testing.T) {
 // TestDrainClosesConnections expects every response to close its connection while the service
 // drains.
 func TestDrainClosesConnections(t *testing.T) {
-	health := rest.NewHealth()
+	health := new(rest.Health)
 	s := serve(t, config(), health)
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()

@@ -85,7 +85,7 @@ func serveTraced(t *testing.T, spans *tracetest.SpanRecorder, root sdk.Sampler) 
 	provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(spans), sdk.WithSampler(sdk.ParentBased(root)))
 	return serveWith(t, config(), rest.Ports{
 		Parts:   []rest.Part{peoplePart{part{"/v9", throttle.APIAddress}}},
-		Health:  rest.NewHealth(),
+		Health:  new(rest.Health),
 		Tracing: rest.Tracing{Tracer: provider.Tracer("test"), Propagator: propagation.TraceContext{}},
 	})
 }

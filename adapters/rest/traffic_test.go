@@ -9,7 +9,7 @@ import (
 // TestTraffic checks that the requests of the last 60 seconds are counted, and no older ones.
 func TestTraffic(t *testing.T) {
 	t.Parallel()
-	h, began := NewHealth(), time.Unix(1_800_000_000, 0)
+	h, began := new(Health), time.Unix(1_800_000_000, 0)
 	var all sync.WaitGroup
 	for second := range 200 {
 		for range 4 {

@@ -37,7 +37,7 @@ func BenchmarkKeptResponses(b *testing.B) {
 	b.Cleanup(end)
 	clients := newMemoryListener()
 	resttest.ServeOn(b, rest.New(resttest.Config(), rest.Ports{
-		Parts: []rest.Part{api}, Health: rest.NewHealth(), Throttle: unlimited{}, Clock: c, Log: discardLog(),
+		Parts: []rest.Part{api}, Health: new(rest.Health), Throttle: unlimited{}, Clock: c, Log: discardLog(),
 		Bodies: requestbody.NewBudget(requestbody.Config{}), Metrics: prometheus.NewRegistry(),
 	}), httpconn.NewListener(clients, httpconn.ListenerOptions{Log: discardLog()}))
 	const list = "/v0.1/servers?limit=100"

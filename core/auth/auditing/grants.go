@@ -57,9 +57,14 @@ const (
 	mostDenied = 1000
 )
 
-// Denied returns how many entries of the log have denied calls of the last day and of the day before, and whether they
-// rose.
-func (t *Trail) Denied(ctx context.Context, now time.Time) (today, before int, rose bool, err error) {
+// DeniedCalls are how many entries of the log have denied calls, of the last day and of the day before.
+type DeniedCalls struct{ Today, Before int }
+
+// Rose reports whether there are clearly more than the day before.
+func (d DeniedCalls) Rose() bool { return d.Today >= fewDenied && d.Today >= manyDenied*d.Before }
+
+// Denied returns the numbers of denied calls. It does not count the day before if those of today are few.
+func (t *Trail) Denied(ctx context.Context, now time.Time) (d DeniedCalls, err error) {
 	count := func(after, until time.Time) (int, error) {
 		failed := false
 		page, err := t.Search(ctx, "", Query{
@@ -67,8 +72,8 @@ func (t *Trail) Denied(ctx context.Context, now time.Time) (today, before int, r
 		})
 		return min(page.Total, mostDenied), err
 	}
-	if today, err = count(now.Add(-day), now); err == nil && today >= fewDenied {
-		before, err = count(now.Add(-2*day), now.Add(-day))
+	if d.Today, err = count(now.Add(-day), now); err == nil && d.Today >= fewDenied {
+		d.Before, err = count(now.Add(-2*day), now.Add(-day))
 	}
-	return today, before, today >= fewDenied && today >= manyDenied*before, err
+	return d, err
 }

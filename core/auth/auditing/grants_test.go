@@ -54,10 +54,10 @@ func TestDenied(t *testing.T) {
 		today, before int
 		want          bool
 	}{{19, 0, false}, {20, 0, true}, {20, 10, true}, {20, 11, false}, {3000, 500, true}, {3000, 2000, false}} {
-		_, _, rose, err := auditing.New(entries{now: now, today: c.today, before: c.before}, nil, nil).Denied(t.Context(), now)
+		denied, err := auditing.New(entries{now: now, today: c.today, before: c.before}, nil, nil).Denied(t.Context(), now)
 		must.Succeed(t, err)
-		if rose != c.want {
-			t.Errorf("%d after %d: %v", c.today, c.before, rose)
+		if denied.Rose() != c.want {
+			t.Errorf("%d after %d: %v", c.today, c.before, denied)
 		}
 	}
 }

@@ -80,7 +80,7 @@ func TestDocumentHasAllRoutes(t *testing.T) {
 			)}),
 			decideapi.NewWeb(decideapi.New(decideapi.Config{}, decideapi.Ports{}), rest.Address), tokenapi.New(tokenapi.UseCases{}),
 		},
-		Health: rest.NewHealth(), Docs: docs,
+		Health: new(rest.Health), Docs: docs,
 	})
 	served := map[string]bool{}
 	for _, r := range server.Routes() {

@@ -178,11 +178,11 @@ func countGrants(n int) string {
 // denied returns that denied calls rose in the last day.
 func (p *Pages) denied(ctx context.Context, _ *reader) ([]Item, error) {
 	now := time.Now()
-	today, before, rose, err := p.ports.Operating.Trail.Denied(ctx, now)
-	if err != nil || !rose {
+	denied, err := p.ports.Operating.Trail.Denied(ctx, now)
+	if err != nil || !denied.Rose() {
 		return nil, err
 	}
-	words := fmt.Sprintf("The log has %d entries of the last day, and %d of the day before", today, before)
+	words := fmt.Sprintf("The log has %d entries of the last day, and %d of the day before", denied.Today, denied.Before)
 	return []Item{{
 		Path: operating.Path + "/log?type=" + string(audit.AccessDecision), Title: "Denied calls", Kind: "They rose",
 		Points: []review.Sign{{Words: words, Danger: true}}, Danger: true, At: now,
