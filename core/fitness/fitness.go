@@ -51,7 +51,7 @@ func Warnings(f Facts, now time.Time) (all []Warning) {
 		}
 	}
 	add(!f.Courier, Courier,
-		"no courier is set: codes are in the log of the service alone, so that only who reads it is verified without an authenticator")
+		"no courier is set: one-time codes are only in the log of the service, which most people cannot read")
 	add(f.RootInDatabase, RootSecret, "the root secret is kept in the database, and in its backups")
 	add(!isLoopback(f.DebugHost), PrivateDebugger,
 		"the debug listener, which needs no sign-in, listens beyond this machine: allow access for operators and the scraper only")
