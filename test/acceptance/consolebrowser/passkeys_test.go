@@ -6,6 +6,8 @@ import (
 	"github.com/chromedp/cdproto/webauthn"
 	"github.com/chromedp/chromedp"
 
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/chromium"
+	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/must"
 )
@@ -74,8 +76,12 @@ func TestPasskeys(t *testing.T) {
 	p.signOut()
 	p.open("/console/sign-in")
 	p.wantText("Sign in with a passkey", "E-mail address")
-	answer(true) // from the next request on: that of the button, which ends the offer
-	p.tab.Run(t, chromedp.Evaluate[chromedp.Void](`void document.querySelector("form[data-passkey] button").click()`))
+	await.Until(t, "the offer has its options", func() bool {
+		return chromium.Evaluate[bool](t, p.tab, `performance.getEntriesByType("resource").some(
+			(e) => e.name === new URL(document.querySelector("form[data-passkey]").dataset.passkey, location).href && e.responseEnd > 0)`)
+	})
+	answer(true) // from the next request on: that of the button, which ends the offer. On a busy machine it may still be the offer's.
+	p.tab.Run(t, chromedp.Evaluate[chromedp.Void](`void document.querySelector("form[data-passkey] button")?.click()`))
 	p.waitForPerson(email)
 	p.open("/console/step-up")
 	p.press("Use a passkey")
