@@ -121,7 +121,7 @@ func wantMemory(t *testing.T, most int) {
 		t.Skip("the memory of the process is read as Linux has it, without the race detector")
 	}
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v") //nolint:gosec // this program
-	child.Env = append(os.Environ(), memoryChild+"=1", "GOGC=100") // as a service has it
+	child.Env = append(os.Environ(), memoryChild+"=1", "GOGC=100")                               // as a service has it
 	said, err := child.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, said)
