@@ -118,16 +118,6 @@ func (w *Waiting) After(decided review.Shown) registry.ReviewID {
 	return w.Reviews[max(0, i)].ID
 }
 
-// Harmless returns those that may be approved together, unread.
-func (w *Waiting) Harmless() (ids []registry.ReviewID) {
-	for i := range w.Reviews {
-		if w.Reviews[i].Alone() == "" {
-			ids = append(ids, w.Reviews[i].ID)
-		}
-	}
-	return ids
-}
-
 // CountPending returns how many documents wait that a person may review.
 func (s *Service) CountPending(ctx context.Context, who authority.Caller) (int, error) {
 	holder, err := who.RequireReader()

@@ -165,7 +165,7 @@ type storing struct {
 	published []registry.Record
 	audit     []audit.Change
 	lists     []tools.Stored
-	owners    map[registry.Name]registry.Owner // of servers with new versions
+	owners    map[registry.Name]registry.Owner // that an import names, of servers with new versions
 }
 
 // addServer locks the server of records and adds the new ones.
@@ -219,7 +219,10 @@ func (s *storing) addNew(l *registry.Lineage, fresh []candidate) {
 			continue
 		}
 		s.outcomes = append(s.outcomes, c.newOutcome(Taken, ""))
-		s.lists, s.owners[c.release.Name] = append(s.lists, c.lists...), c.owner
+		s.lists = append(s.lists, c.lists...)
+		if c.owner != (registry.Owner{}) {
+			s.owners[c.release.Name] = c.owner
+		}
 		s.audit = append(s.audit, s.run.Part(registry.NewOperatorChange("import",
 			registry.VersionDetails(c.release.Name.String(), c.release.Version.String()))))
 	}
@@ -253,7 +256,7 @@ func (s *storing) save(ctx context.Context) error {
 	}
 	for name, o := range s.owners { // an owner that is set here stays
 		here, err := s.ports.Owners.Of(ctx, name)
-		if err == nil && here == (registry.Owner{}) && o != here {
+		if err == nil && here == (registry.Owner{}) {
 			err = s.ports.Owners.Set(ctx, name, o)
 		}
 		if err != nil {

@@ -29,10 +29,15 @@ func (p *Pages) addReviews(r *reader, view *inboxView) error {
 	}
 	waiting, err := p.ports.Reviews.Waiting(r.UserContext(), r.who)
 	for i := range waiting.Reviews {
-		view.Items = append(view.Items, newReviewItem(&waiting.Reviews[i]))
+		one := newReviewItem(&waiting.Reviews[i])
+		if view.Items = append(view.Items, one); one.Harmless {
+			view.Harmless = append(view.Harmless, one.ID)
+		}
+	}
+	if len(view.Items) > 0 {
 		view.First = view.Items[0].Path
 	}
-	view.Reviews, view.Listed, view.Harmless = waiting.Count, len(view.Items), waiting.Harmless()
+	view.Reviews, view.Listed = waiting.Count, len(view.Items)
 	return err
 }
 
