@@ -44,6 +44,7 @@ func checkOwner(t *testing.T, r *registry) {
 	none := "/x/dev.tollgate/servers/com.example.owner%2Fnone/owner"
 	wantFault(t, r.get(t, none), http.StatusNotFound)
 	wantFault(t, r.send(t, "PUT", none, `{"owner":"x"}`), http.StatusNotFound)
+	wantFault(t, r.get(t, path+"?include_deleted=perhaps"), http.StatusBadRequest, "include_deleted")
 	r.setStatus(t, name, "1.0.0", "deleted")
 	wantFault(t, r.get(t, path), http.StatusNotFound)
 	if a := r.get(t, path+"?include_deleted=true").WantStatus(t, http.StatusOK); !strings.Contains(string(a.Body), "Platform") {
