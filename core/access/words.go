@@ -41,7 +41,8 @@ func (r *Rule) Sentence() string {
 	} else {
 		acts = "use "
 	}
-	return verb + " " + enumerate(who, "and") + " to " + acts + enumerate(servers, "and") + r.conditions() + "."
+	sentence := verb + " " + enumerate(who, "and") + " to " + acts + enumerate(servers, "and") + r.conditions() + "."
+	return strings.ReplaceAll(sentence, " ….", " …")
 }
 
 // words returns whom the selector selects.

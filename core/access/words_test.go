@@ -117,7 +117,7 @@ func TestSentencesAreBounded(t *testing.T) {
 func TestUnfinishedSentence(t *testing.T) {
 	t.Parallel()
 	r := access.Rule{Effect: access.Allow}
-	if got := r.Sentence(); got != "Allows … to use …." {
+	if got := r.Sentence(); got != "Allows … to use …" {
 		t.Error(got)
 	}
 }

@@ -261,7 +261,7 @@ func TestNewRuleInSteps(t *testing.T) {
 	newBrowser(t, s).Open("/console/sign-in/company/corp?return=/console/account", http.StatusOK)
 	b := newOperator(t, e, s)
 	b.Follow("Access rules", http.StatusOK)
-	b.Follow("New access rule", http.StatusOK).WantText("Allows … to use ….", "Subjects").WantNoText("Order", "Add this rule", "Least trust")
+	b.Follow("New access rule", http.StatusOK).WantText("Allows … to use …", "Subjects").WantNoText("Order", "Add this rule", "Least trust")
 	for _, name := range []string{"group:corp/engineers", "person:eng@corp.example", "service:ci", "grant:publish", "everyone"} {
 		if !strings.Contains(b.Page.Body, `<option value="`+name+`">`) {
 			t.Errorf("the form does not offer %s", name)
@@ -270,13 +270,14 @@ func TestNewRuleInSteps(t *testing.T) {
 	b.Press("Next", http.StatusUnprocessableEntity).WantText("Subjects must have")
 	b.Press("Next", http.StatusUnprocessableEntity, "subjects", "\x00\u202e"+strings.Repeat("x", 5000)).WantText("Subjects, entry 1")
 	b.Press("Next", http.StatusOK, "subjects", "group:corp/enginers\nada@example.com")
-	b.WantText("No group corp/enginers was seen yet. Nearest: corp/engineers", "Allows people of corp/enginers and ada@example.com to use ….")
+	b.WantText("No group corp/enginers was seen yet. Nearest: corp/engineers", "Allows people of corp/enginers and ada@example.com to use …").WantNoText("….")
 	b.Press("Next", http.StatusOK, "servers", "com.exmple/*")
 	b.WantText("No server com.exmple/* was seen yet. Nearest: com.example/*", "com.exmple/*.").WantFields("subjects", "group:corp/enginers\nperson:ada@example.com", "order", "100")
 	b.Press("Back", http.StatusOK).WantFields("servers", "com.exmple/*")
 	b.Press("Back", http.StatusOK)
 	b.Press("Next", http.StatusOK, "subjects", "group:corp/engineers").WantNoText("No group")
 	b.Press("Next", http.StatusOK, "servers", "com.example/*").WantNoText("was seen yet")
+	b.WantFields("trySubject", "group:corp/engineers", "tryServer", "") // the call to try is of the rule
 	b.tryNewRule()
 	b.Press("Add this rule", http.StatusOK, "name", "engineers", "minTrust", "UNVERIFIED").WantText("The rule is added.")
 	b.Follow("engineers", http.StatusOK).WantFields("subjects", "group:corp/engineers")

@@ -127,7 +127,7 @@ func formsOfAccess(provider *oidcissuer.Provider) []form {
 		}, "Allows bea@example.com and people of acme/<b>dev</b> to call the tools search and read_* of com.example/*," +
 			" at limited trust or above, from 10.0.0.0/8, until 1 March 2099.", taken("access rule", "platform")},
 		{operator + "access?new=1", "", "Next", operate, []string{"subjects", "everyone"}, []wrong{{"subjects", "x", "Subjects, entry 1, is wrong"}},
-			"Allows everybody with a valid token to use ….", ""},
+			"Allows everybody with a valid token to use …", ""},
 		{operator + "access?new=1&step=3", "", "Try it", operate, []string{"subjects", "everyone", "servers", "*", "tools", "x"},
 			[]wrong{{"networks", "ten", "Networks, entry 1"}}, "This instance decided no call", ""},
 		{operator + "access/rules/platform?step=3", "", "Back", operate, nil, nil, "com.example/*", ""},

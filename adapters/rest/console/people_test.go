@@ -75,7 +75,7 @@ func TestInviteMany(t *testing.T) {
 	b.Open("/console/operator/people?new=1", http.StatusOK)
 	b.Press("Invite", http.StatusOK, "actions", "publish", "resource", "com.example/*", "email",
 		"Ivy Ünal <ivy@example.com>, eve@example.com; eve@example.com\nada@example.com\nno <address>")
-	b.WantText("ivy@example.com invited, and not sent: hand over the link, which is shown once", "ada@example.com already there",
+	b.WantText("2 of 4 invited.", "ivy@example.com invited, and not sent: hand over the link, which is shown once", "ada@example.com already there",
 		"no <address> not invited: email must be an e-mail address", "/console/invitation?code=").WantFields("email", "no <address>")
 	if got := strings.Count(b.Text(), "/console/invitation?code="); got != 2 {
 		t.Errorf("%d links", got)

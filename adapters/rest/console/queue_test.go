@@ -50,8 +50,9 @@ func TestHarmlessTogether(t *testing.T) {
 	b.Submit("/console/reviews", http.StatusUnprocessableEntity, dangerous).WantText("new host is not approved together with others")
 	b.Open("/console/reviews", http.StatusOK).WantText("Open the first review").WantNoText("harmless")
 	b.Follow("Open the first review", http.StatusOK)
-	b.Press("Reject", http.StatusUnprocessableEntity).WantFields("comment", "This is dangerous: New host https://com.example.new.")
-	b.Press("Reject", http.StatusOK).WantText("Rejected. The submitter is told why.")
+	b.Press("Reject", http.StatusUnprocessableEntity).WantText("Comment is filled in from what is dangerous").
+		WantFields("comment", "This is dangerous: New host https://com.example.new.")
+	b.Press("Reject", http.StatusOK).WantText("Rejected. The submitter is told why. com.example/new 1.0.0. No other review waits for you.")
 
 	for i := range 2 {
 		publishVersion(t, s, ada, "com.example/b", "1.2."+strconv.Itoa(i))

@@ -17,6 +17,9 @@ func TestRights(t *testing.T) {
 	b := newOperator(t, e, s)
 	b.Open("/console/operator/rights", http.StatusOK)
 	b.WantText("ada@example.com publish com.example/* by hand", "by operator", "All were given or confirmed within 90 days")
+	if ada, pia := strings.Index(b.Page.Body, "ada@example.com"), strings.Index(b.Page.Body, "pia@example.com"); ada < 0 || ada > pia {
+		t.Error("rights are not in the order of names")
+	}
 	b.Open("/console/operator/rights?q=ada&action=review", http.StatusOK).WantText("ada@example.com review *")
 	b.WantNoText("com.example/*", "pia@example.com")
 	id := b.Element("name", "id")

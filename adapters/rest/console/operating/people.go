@@ -55,6 +55,16 @@ func (peopleView) Outcome(i people.Invited) string {
 	return "invited, and not sent: hand over the link, which is shown once"
 }
 
+// Joined returns how many of the addresses were invited.
+func (view peopleView) Joined() (n int) {
+	for _, one := range view.Invited {
+		if one.Err == nil {
+			n++
+		}
+	}
+	return n
+}
+
 type personRow struct {
 	authstore.Person
 

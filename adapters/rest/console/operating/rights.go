@@ -3,6 +3,7 @@ package operating
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -49,7 +50,7 @@ type rightRow struct {
 func (p *Pages) mountRights(r fiber.Router) {
 	p.open(r, rightsPath, p.rights)
 	r.Get(rightsPath+".csv", p.page(p.sendRights))
-	p.site.Post(r, rightsPath, 0, p.act("Still needed", p.confirmRights, p.rights))
+	p.site.Post(r, rightsPath, 0, p.act("Confirm these rights", p.confirmRights, p.rights))
 }
 
 func (p *Pages) rights(ctx context.Context, v *site.Visit, problems site.Problems) error {
@@ -67,7 +68,7 @@ func (p *Pages) rights(ctx context.Context, v *site.Visit, problems site.Problem
 	return v.Render(rightsPage, newHead(v, "Rights", problems, view.Add), view)
 }
 
-// readRights returns all rights that the filters select: with one read each of the grants, of the people, and of
+// readRights returns all rights that the filters select, those first about which somebody should decide, then by name: with one read each of the grants, of the people, and of
 // what the audit log says about grants.
 func (p *Pages) readRights(ctx context.Context, v *site.Visit) (view rightsView, err error) {
 	view.Part, view.Action = v.Text("q"), v.Text("action")
@@ -100,6 +101,12 @@ func (p *Pages) readRights(ctx context.Context, v *site.Visit) (view rightsView,
 		}
 		view.Rows = append(view.Rows, row)
 	}
+	slices.SortStableFunc(view.Rows, func(a, b rightRow) int {
+		if a.Due != b.Due {
+			return map[bool]int{true: -1, false: 1}[a.Due]
+		}
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Action, b.Action))
+	})
 	view.Total = len(view.Rows)
 	return view, err
 }

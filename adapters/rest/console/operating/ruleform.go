@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/kinds"
 	"github.com/tollgate-dev/tollgate/core/registry/service"
+	"github.com/tollgate-dev/tollgate/core/toolserver"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
@@ -84,6 +85,7 @@ func (p *Pages) ruleForm(
 	if view.Doubts, err = p.ports.Access.Doubts(ctx, &rule, slices.Concat(subjects...)); err != nil {
 		return view, err
 	}
+	proposeCall(v, &rule)
 	view.Ask = site.FillForm(site.Form{Inputs: []site.Input{
 		{Name: "trySubject", Label: "Who calls", Hint: "An e-mail address, service: and a name, or group: for a member of it. Empty for a caller without a token.", Suggest: suggested["subjects"]},
 		{Name: "tryServer", Label: "Server", Hint: "Empty for the calls of the last day alone.", Suggest: suggested["servers"]},
@@ -93,6 +95,22 @@ func (p *Pages) ruleForm(
 		view.Trial, err = p.tryRule(ctx, v, &rule)
 	}
 	return view, err
+}
+
+// proposeCall fills in the call to try with what the rule names first, unless the form was sent with a call.
+func proposeCall(v *site.Visit, r *access.Rule) {
+	if v.Form.Has("tryServer") {
+		return
+	}
+	callers := []access.SelectorKind{access.SelectPerson, access.SelectGroup, access.SelectService}
+	if i := slices.IndexFunc(r.Subjects, func(one access.Selector) bool { return slices.Contains(callers, one.Kind) }); i >= 0 {
+		v.Form.Set("trySubject", r.Subjects[i].String())
+	}
+	for field, names := range map[string][]string{"tryServer": formLines(v, "servers"), "tryTool": r.Tools} {
+		if len(names) > 0 && !strings.Contains(names[0], toolserver.Everything) {
+			v.Form.Set(field, names[0])
+		}
+	}
 }
 
 // stepOf returns the step to show: that of the first problem, or the one that a button or a link names.

@@ -83,8 +83,17 @@ func (p *Pages) show(v *site.Visit, problems site.Problems) error {
 	if err := p.addPlace(v, who, &view); err != nil {
 		return err
 	}
+	notice := p.notice(v, who)
+	if notice != "" && !view.Open {
+		if waiting, err := p.ports.Reviews.Waiting(v.UserContext(), who); err == nil && len(waiting.Reviews) == 0 {
+			notice += ". No other review waits for you."
+		}
+	}
+	if problems.Of("comment") != "" && view.Comment == view.Objection && view.Objection != "" {
+		problems = site.Problems{{Field: "comment", Text: "Comment is filled in from what is dangerous: change it or not, and refuse again."}}
+	}
 	title := "Review of " + shown.Name.String() + " " + shown.Version.String()
-	return v.Render(reviewPage, site.Head{Title: title, Notice: p.notice(v, who), Problems: problems}, view)
+	return v.Render(reviewPage, site.Head{Title: title, Notice: notice, Problems: problems}, view)
 }
 
 // maxDeciders bounds the patterns whose reviewers a page names.
