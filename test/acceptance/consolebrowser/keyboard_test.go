@@ -104,6 +104,13 @@ func (p *person) useKeys() {
 	if name := chromium.Evaluate[string](p.t, p.tab, nameOfFocus); name != "Password" {
 		p.t.Errorf("the arrow leads to %q", name)
 	}
+	const keysShown = `document.querySelector(".keys > dl").checkVisibility()`
+	for _, shown := range []bool{true, false} { // the key that shows them also hides them
+		p.tab.Type(p.t, "?")
+		if chromium.Evaluate[bool](p.t, p.tab, keysShown) != shown {
+			p.t.Errorf("the keys are shown: %t", !shown)
+		}
+	}
 	p.tab.Type(p.t, "g")
 	p.tab.Follow(p.t, "g s", func() { p.tab.Type(p.t, "s") })
 	p.wantText("1 server")

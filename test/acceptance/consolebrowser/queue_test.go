@@ -158,7 +158,7 @@ func (q *queue) byMouse() hand {
 	reject := click("Reject")
 	return hand{
 		open: click("Inbox 20 waiting"), together: click("Approve 11 harmless reviews"), approve: click("Approve"),
-		reject: func() { reject(); q.wantText("Comment is required"); reject() },
+		reject: func() { reject(); q.wantText("Comment is filled in from what is dangerous"); reject() },
 	}
 }
 
