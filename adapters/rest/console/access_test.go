@@ -291,6 +291,18 @@ func (b *browser) tryNewRule() {
 	b.T.Helper()
 	b.Press("Try it", http.StatusUnprocessableEntity, "tools", "a*b").WantText("Tools, entry 1, is wrong")
 	b.Press("Try it", http.StatusOK, "tools", "").WantText("This instance decided no call within the last day")
+	folded := func(want bool) {
+		b.T.Helper()
+		if strings.Contains(b.Page.Body, `<details class="field"><summary>More conditions`) != want {
+			b.T.Errorf("more conditions are folded: %t", !want)
+		}
+	}
+	folded(true)
+	b.Press("Try it", http.StatusUnprocessableEntity, "networks", "x")
+	folded(false)
+	b.Press("Try it", http.StatusOK, "networks", "10.0.0.0/8")
+	folded(false)
+	b.Press("Try it", http.StatusOK, "networks", "")
 	b.Press("Try it", http.StatusOK, "trySubject", "none@example.com", "tryServer", "com.example/weather").WantText("Subject: there is no active person:none@example.com.")
 	b.Press("Try it", http.StatusOK, "trySubject", "eng@corp.example", "tryTool", "forecast", "minTrust", "UNVERIFIED")
 	b.WantText("The call now Denied No rule decides the call", "With this rule Allowed The rule unsaved allows the call.")

@@ -29,6 +29,9 @@ var ruleSteps = [][]string{{"effect", "subjects"}, {"servers"}, {
 	"tools", "hints", "methods", "minTrust", "networks", "clients", "expiresAt", "mode", "name", "order", confirmInput,
 }}
 
+// rareFields are fields of the third step that are folded while they are empty.
+var rareFields = []string{"methods", "hints", "networks", "clients", "expiresAt"}
+
 // The fields of the form that are not of the rule: the step that is shown, that to show, and the call to try.
 const (
 	atField   = "at"
@@ -48,8 +51,25 @@ type ruleFormView struct {
 	Trial    *trialView // nil before it was tried
 }
 
-// Shows reports whether the step has a field.
-func (f ruleFormView) Shows(field string) bool { return slices.Contains(ruleSteps[f.Step-1], field) }
+// Shows reports whether the step has a field that is not folded.
+func (f ruleFormView) Shows(field string) bool {
+	return slices.Contains(ruleSteps[f.Step-1], field) && !slices.Contains(rareFields, field)
+}
+
+// Folds reports whether the step has a field that is folded.
+func (f ruleFormView) Folds(field string) bool {
+	return f.Step == len(ruleSteps) && slices.Contains(rareFields, field)
+}
+
+// Unfolds reports whether a folded field has a value or a mistake.
+func (f ruleFormView) Unfolds() bool {
+	for _, in := range f.Fields {
+		if f.Folds(in.ID) && (len(in.Stored()) > 0 || in.Mistake != "") {
+			return true
+		}
+	}
+	return false
+}
 
 // trialView says what an unsaved rule would do.
 type trialView struct {
