@@ -137,8 +137,8 @@ func (r *Reminder) notify(ctx context.Context, reviewer registry.Holder, pattern
 	if err != nil {
 		return err
 	}
-	if found.More { // the others are in the next notice
-		until = found.Reviews[len(found.Reviews)-1].SubmittedAt
+	if found.More { // later ones are in the next notice; those of the same time, of which some may have no place, are not
+		until = found.Reviews[len(found.Reviews)-1].SubmittedAt.Add(time.Microsecond)
 	}
 	fresh, err := r.addSecond(ctx, patterns, found.Reviews, last.At, until)
 	if err != nil || !slices.ContainsFunc(fresh, func(x review.Review) bool { return !x.SinceWhen(last.At).After(first) }) {

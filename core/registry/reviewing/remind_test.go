@@ -250,3 +250,36 @@ func TestReminderCountsPending(t *testing.T) {
 		t.Errorf("counted %v, failed %v, want 0, 1 and 2", r.counts, r.failed)
 	}
 }
+
+// TestManyOfOneTime checks that more submissions of one time than a notice counts, such as the changed tools of all
+// versions of a server, are in one notice, and not in one every few seconds.
+func TestManyOfOneTime(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	reminder := reviewing.NewReminder(fx.reminderPorts())
+	_, err := fx.publish(t, "eve", document(serverName, "1.0.0"))
+	must.Succeed(t, err)
+	waiting, err := fx.store.List(t.Context(), registrystore.ReviewQuery{Limit: 1})
+	must.Succeed(t, err)
+	for i := range 100 {
+		same := waiting.Reviews[0]
+		same.ID = registry.ReviewID(fmt.Sprint("same", i))
+		same.Version, err = registry.ParseVersion(fmt.Sprintf("2.%d.0", i))
+		must.Succeed(t, err)
+		must.Succeed(t, fx.store.Add(t.Context(), same, 1000))
+	}
+	sent := 0
+	for range 5 {
+		fx.clock.Advance(time.Minute)
+		fx.people.waiting = nil
+		must.Succeed(t, reminder.NotifyAll(t.Context()))
+		for _, n := range fx.people.waiting {
+			if n.Reviewer == "bea" {
+				sent++
+			}
+		}
+	}
+	if sent != 1 {
+		t.Errorf("bea gets %d notices of the same submissions", sent)
+	}
+}
