@@ -90,7 +90,7 @@ func (s *Service) List(ctx context.Context, who authority.Caller, q Query) (Page
 // Waiting is what a person may decide next.
 type Waiting struct {
 	Reviews []review.Shown // the oldest, in the order of review.CompareWaiting
-	Count   int            // of all, as far as the person has submitted none
+	Count   int            // of all
 }
 
 // Waiting returns what waits for a person. It returns fault.Forbidden below UNVERIFIED.
@@ -118,7 +118,7 @@ func (w *Waiting) After(decided review.Shown) registry.ReviewID {
 	return w.Reviews[max(0, i)].ID
 }
 
-// CountPending returns how many documents wait that a person may review.
+// CountPending returns how many documents wait that a person may decide next.
 func (s *Service) CountPending(ctx context.Context, who authority.Caller) (int, error) {
 	holder, err := who.RequireReader()
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *Service) CountPending(ctx context.Context, who authority.Caller) (int, 
 	if err != nil || len(patterns) == 0 {
 		return 0, err
 	}
-	counts, err := s.ports.Backlog.Count(ctx, registrystore.ReviewQuery{State: review.Pending, Patterns: patterns})
+	counts, err := s.ports.Backlog.Count(ctx, registrystore.ReviewQuery{State: review.Pending, Patterns: patterns, For: holder})
 	return counts[review.Pending], err
 }
 
