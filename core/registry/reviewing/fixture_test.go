@@ -237,6 +237,7 @@ type people struct {
 	waiting   []authority.WaitingNotice
 	decisions []authority.DecisionNotice
 	hidden    []authority.QuarantineNotice
+	emails    int    // addresses that were read
 	inactive  string // whose account is disabled
 }
 
@@ -256,7 +257,8 @@ func (p *people) RecordChanges(_ context.Context, changes ...audit.Change) error
 
 func (p *people) IsActive(_ context.Context, who string) (bool, error) { return who != p.inactive, nil }
 
-func (*people) EmailOf(_ context.Context, who string) (string, error) {
+func (p *people) EmailOf(_ context.Context, who string) (string, error) {
+	p.emails++
 	return who + "@example.com", nil
 }
 

@@ -168,10 +168,17 @@ func (s *Service) ChooseMail(ctx context.Context, who authority.Caller, choice s
 	})
 }
 
-// SubmitterOf returns the e-mail address of the person who has submitted a review, and the empty string for a publisher
-// and for an account that is gone. The caller must have read the review: who reads it may decide it, or is that person.
-func (s *Service) SubmitterOf(ctx context.Context, r review.Review) (string, error) {
-	return s.ports.Makers.EmailOf(ctx, r.Submitter.Key)
+// Submitters returns the e-mail addresses of the people who have submitted reviews, by review.Submitter.Key, each read once; the empty string
+// for a publisher and for an account that is gone. The caller must have read the reviews: who reads one may decide it, or is that person.
+func (s *Service) Submitters(ctx context.Context, all ...review.Shown) (emails map[string]string, err error) {
+	emails = map[string]string{}
+	for i := range all {
+		key := all[i].Submitter.Key
+		if _, known := emails[key]; !known && err == nil {
+			emails[key], err = s.ports.Makers.EmailOf(ctx, key)
+		}
+	}
+	return emails, err
 }
 
 // HistoryOf returns how many documents of the submitter of a review were decided here, in each state.
