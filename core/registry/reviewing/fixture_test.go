@@ -36,6 +36,7 @@ const serverName = "com.example/weather"
 // review. The token of a person is the name; "NAME low" is a session without trust, "NAME risky"
 // one at HIGH_RISK, "ci" a publisher by the policy of bea.
 type fixture struct {
+	config    reviewing.Config
 	publisher *publishing.Publisher
 	service   *reviewing.Service
 	receiver  *receiving.Receiver
@@ -59,7 +60,7 @@ func newFixtureWith(t testing.TB, c reviewing.Config) *fixture {
 	t.Helper()
 	db := fakedb.New()
 	fx := &fixture{
-		db: db, servers: fakedb.NewServers(db, true), store: fakedb.NewReviews(db), held: fakedb.NewQuarantine(db),
+		config: c, db: db, servers: fakedb.NewServers(db, true), store: fakedb.NewReviews(db), held: fakedb.NewQuarantine(db),
 		notices: fakedb.NewReviewNotices(db), grants: fakedb.NewGrants(db),
 		clock: clocktest.NewManual(epoch), people: &people{},
 	}

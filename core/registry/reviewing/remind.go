@@ -38,6 +38,7 @@ type Show func(ctx context.Context, pending []review.Review) ([]review.Shown, er
 
 // ReminderPorts are the dependencies of a Reminder. All fields are required.
 type ReminderPorts struct {
+	Config   Config
 	Reviews  registrystore.Reviews
 	Backlog  registrystore.ReviewBacklog
 	Notices  registrystore.ReviewNotices
@@ -140,7 +141,10 @@ func (r *Reminder) notify(ctx context.Context, reviewer registry.Holder, pattern
 	if found.More { // later ones are in the next notice; those of the same time, of which some may have no place, are not
 		until = found.Reviews[len(found.Reviews)-1].SubmittedAt.Add(time.Microsecond)
 	}
-	fresh, err := r.addSecond(ctx, patterns, found.Reviews, last.At, until)
+	fresh := found.Reviews
+	if r.ports.Config.TwoApprovals {
+		fresh, err = r.addSecond(ctx, patterns, fresh, last.At, until)
+	}
 	if err != nil || !slices.ContainsFunc(fresh, func(x review.Review) bool { return !x.SinceWhen(last.At).After(first) }) {
 		return err
 	}

@@ -138,7 +138,7 @@ func TestChooseMail(t *testing.T) {
 
 func (fx *fixture) reminderPorts() reviewing.ReminderPorts {
 	return reviewing.ReminderPorts{
-		Reviews: fx.store, Backlog: fx.store, Notices: fx.notices, Grants: fx.grants, Notifier: fx.people,
+		Config: fx.config, Reviews: fx.store, Backlog: fx.store, Notices: fx.notices, Grants: fx.grants, Notifier: fx.people,
 		Hidden: fx.quarantine().ByOperators, Show: fx.service.Show, Clock: fx.clock, Waiter: &waiter{}, Reporter: &reporter{},
 	}
 }
@@ -248,6 +248,34 @@ func TestReminderCountsPending(t *testing.T) {
 	reviewing.NewReminder(ports).Run(t.Context())
 	if !slices.Equal(r.counts, []int{0, 1, 2}) || len(r.failed) > 0 {
 		t.Errorf("counted %v, failed %v, want 0, 1 and 2", r.counts, r.failed)
+	}
+}
+
+// countedReviews counts the lists that are read.
+type countedReviews struct {
+	registrystore.Reviews
+
+	lists int
+}
+
+func (c *countedReviews) List(ctx context.Context, q registrystore.ReviewQuery) (registrystore.ReviewPage, error) {
+	c.lists++
+	return c.Reviews.List(ctx, q)
+}
+
+// TestReminderReadsFirstApprovals checks that first approvals are read only where two people must approve something.
+func TestReminderReadsFirstApprovals(t *testing.T) {
+	t.Parallel()
+	for two, want := range map[bool]int{false: 4, true: 7} { // one to see whether something waits, and for each of three
+		fx := newFixtureWith(t, reviewing.Config{TwoApprovals: two})
+		ports, counted := fx.reminderPorts(), &countedReviews{Reviews: fx.store}
+		ports.Reviews = counted
+		fx.submit(t, "eve", document(serverName, "1.0.0"))
+		fx.clock.Advance(time.Minute)
+		must.Succeed(t, reviewing.NewReminder(ports).NotifyAll(t.Context()))
+		if counted.lists != want {
+			t.Errorf("with two approvals %t, %d lists are read, want %d", two, counted.lists, want)
+		}
 	}
 }
 
