@@ -141,10 +141,7 @@ func (r *Reminder) notify(ctx context.Context, reviewer registry.Holder, pattern
 	if found.More { // later ones are in the next notice; those of the same time, of which some may have no place, are not
 		until = found.Reviews[len(found.Reviews)-1].SubmittedAt.Add(time.Microsecond)
 	}
-	fresh := found.Reviews
-	if r.ports.Config.TwoApprovals {
-		fresh, err = r.addSecond(ctx, patterns, fresh, last.At, until)
-	}
+	fresh, err := r.addSecond(ctx, patterns, found.Reviews, last.At, until)
 	if err != nil || !slices.ContainsFunc(fresh, func(x review.Review) bool { return !x.SinceWhen(last.At).After(first) }) {
 		return err
 	}
@@ -167,6 +164,9 @@ func (r *Reminder) notify(ctx context.Context, reviewer registry.Holder, pattern
 func (r *Reminder) addSecond(
 	ctx context.Context, patterns []registry.Pattern, fresh []review.Review, after, until time.Time,
 ) ([]review.Review, error) {
+	if !r.ports.Config.TwoApprovals {
+		return fresh, nil
+	}
 	second, err := r.ports.Reviews.List(ctx, registrystore.ReviewQuery{
 		State: review.Pending, Patterns: patterns, FirstAfter: after, FirstUntil: until, Limit: countedAtMost, Bytes: pageBytes,
 	})
