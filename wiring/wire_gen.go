@@ -570,6 +570,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	hidden := newHidden(quarantiningService)
 	show := newShow(reviewingService)
 	reminderPorts := reviewing.ReminderPorts{
+		Config:   reviewingConfig,
 		Reviews:  reviews,
 		Backlog:  reviewBacklog,
 		Notices:  reviewNotices,

@@ -40,15 +40,26 @@ func (s *Snapshot) Names() (servers, tools []string) {
 	return slices.Sorted(maps.Keys(n.servers)), slices.Sorted(maps.Keys(n.tools))
 }
 
+// maxNearest is for how many unknown names Unknown looks for the most similar one, among all that exist.
+const maxNearest = 5
+
 // Unknown returns in sentences which servers and tools of a rule do not exist. A tool exists if a server of
 // the rule has it in an approved list, and may exist if no server has a list. It says too if programs cannot list the tools.
 func (s *Snapshot) Unknown(r *Rule) (doubts []string) {
-	var tools []string
+	var known, tools []string
+	doubt := func(what, name string, known []string) {
+		if len(doubts) >= maxNearest {
+			known = nil
+		}
+		doubts = append(doubts, Doubt(what, "", name, known))
+	}
 	for _, p := range r.Servers {
 		n := s.namesOf(p)
 		if tools = slices.AppendSeq(tools, maps.Keys(n.tools)); len(n.servers) == 0 && !p.IsEverything() {
-			known, _ := s.Names()
-			doubts = append(doubts, Doubt("server", "", p.String(), known))
+			if known == nil {
+				known, _ = s.Names()
+			}
+			doubt("server", p.String(), known)
 		}
 	}
 	for _, tool := range r.Tools {
@@ -56,7 +67,7 @@ func (s *Snapshot) Unknown(r *Rule) (doubts []string) {
 		if len(tools) > 0 && !slices.ContainsFunc(tools, func(one string) bool {
 			return one == tool || wild && strings.HasPrefix(one, prefix)
 		}) {
-			doubts = append(doubts, Doubt("tool", "", tool, tools))
+			doubt("tool", tool, tools)
 		}
 	}
 	if r.Effect == Allow && len(r.Methods) == 1 && r.Methods[0] == CallsTools {

@@ -1,6 +1,7 @@
 package access_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -119,6 +120,22 @@ func TestUnfinishedSentence(t *testing.T) {
 	r := access.Rule{Effect: access.Allow}
 	if got := r.Sentence(); got != "Allows … to use …" {
 		t.Error(got)
+	}
+}
+
+// TestManyUnknown doubts each of many names, and looks for what is like the first ones alone: each of these searches reads
+// the names of all servers.
+func TestManyUnknown(t *testing.T) {
+	t.Parallel()
+	s := access.Compile(access.Options{}, nil, listings(t))
+	wrong := make([]string, 30)
+	for i := range wrong {
+		wrong[i] = fmt.Sprintf("com.example/mail%d", i)
+	}
+	r := mustRule(t, rule{"servers": list(wrong...)})
+	doubts := s.Unknown(&r)
+	if near := strings.Count(strings.Join(doubts, " "), "Nearest"); len(doubts) != 30 || near == 0 || near > 5 {
+		t.Errorf("%d doubts, %d of them with a name", len(doubts), near)
 	}
 }
 

@@ -95,6 +95,8 @@ type ReviewQuery struct {
 	// By selects what one submitter has submitted, also through policies that this person made, of
 	// what Patterns and Submitter select.
 	By string
+	// For selects what this person has neither submitted, also through policies, nor approved first.
+	For registry.Holder
 	// Patterns selects reviews of servers that one of the patterns selects, and Submitter those of
 	// one submitter (review.Submitter.Key) and of the policies that this person made
 	// (review.Submitter.Makers). With both, a review needs one of the two.

@@ -169,7 +169,7 @@ func selectsReview(q registrystore.ReviewQuery, r review.Review) bool {
 		q.Within != (registry.Pattern{}) && !q.Within.Matches(r.Name),
 		q.Kind != "" && r.Kind != q.Kind, !q.Until.IsZero() && !r.SubmittedAt.Before(q.Until),
 		!q.FirstUntil.IsZero() && (r.First.By == "" || !r.First.At.After(q.FirstAfter) || r.First.At.After(q.FirstUntil)),
-		q.By != "" && !r.IsOwn(registry.Holder(q.By)):
+		q.By != "" && !r.IsOwn(registry.Holder(q.By)), q.For != "" && (r.IsOwn(q.For) || r.First.By == string(q.For)):
 		return false
 	}
 	if len(q.Patterns) > 0 || q.Submitter != "" {

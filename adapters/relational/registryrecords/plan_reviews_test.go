@@ -3,6 +3,7 @@ package registryrecords_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // insertReviews returns the statements that add, for each server of insertServers, a pending
@@ -59,6 +61,30 @@ func checkPlansOfReviews(t *testing.T, db *relationaltest.Database) {
 			}
 			return err
 		})
+	})
+	t.Run("approvals of servers that are found", func(t *testing.T) {
+		must.Succeed(t, db.Execute(t.Context(), "DELETE FROM catalogue_backlog WHERE name <> 'com.example.o7919/server-1'"))
+		_, err := stores.Catalogue.Index(t.Context(), 100)
+		must.Succeed(t, err)
+		plans, err := db.Plans(t.Context(), func(ctx context.Context) error {
+			found, err := stores.Catalogue.Find(ctx, registrystore.Search{Order: registrystore.ByFit, Limit: 30})
+			if len(found.Servers) != 1 {
+				t.Errorf("Find returned %d servers, want 1", len(found.Servers))
+			}
+			return err
+		})
+		must.Succeed(t, err)
+		looked := 0
+		for query, plan := range plans {
+			if strings.Contains(query, "decided_by") {
+				if looked++; !strings.Contains(plan, "reviews_approved") {
+					t.Errorf("it does not look approvals up by the index:\n%s\n%s", query, plan)
+				}
+			}
+		}
+		if looked == 0 {
+			t.Error("no query reads approvals")
+		}
 	})
 	t.Run("decisions of operators", func(t *testing.T) {
 		after := time.Date(2026, 1, 1, 0, 0, 9000, 0, time.UTC)

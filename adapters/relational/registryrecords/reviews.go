@@ -174,6 +174,10 @@ func filterReviews(q *registrystore.ReviewQuery) condition {
 	if q.By != "" {
 		c = c.also(visibleReviews(&registrystore.ReviewQuery{Submitter: q.By}))
 	}
+	if q.For != "" {
+		own := visibleReviews(&registrystore.ReviewQuery{Submitter: string(q.For)})
+		c = c.also(condition{"NOT " + own.text, own.args}).and("first_by <> ?", string(q.For))
+	}
 	if len(q.Patterns) > 0 || q.Submitter != "" {
 		c = c.also(visibleReviews(q))
 	}

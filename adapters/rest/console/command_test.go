@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -72,4 +73,21 @@ func TestCommandTrust(t *testing.T) {
 	if c.Poll(t, s.API).WantStatus(t, 200).Decode(t, &got); got.TrustLevel != "FULL_TRUST" || got.Email != ada.Email {
 		t.Errorf("the command gets %+v", got)
 	}
+}
+
+// TestCommandWithLess checks that a command gets no more than the button said, also if the person has been verified since
+// the page was shown, and nothing for a form without a button.
+func TestCommandWithLess(t *testing.T) {
+	e, s := start(t, fixture.RiskPolicy("relaxed"))
+	b := newBrowser(t, s)
+	ada := e.NewPerson(t, "ada@example.com")
+	b.SignIn(ada.Email, fixture.Password)
+	c := fixture.BeginCommand(t, s.API)
+	b.Open(c.Path(), http.StatusOK)
+	less := b.Submission("Sign in with less")
+	b.Submit(fixture.CommandPage, http.StatusOK, url.Values{"code": {c.UserCode}}).WantText("Sign in the tollgate command?")
+	b.Open("/console/step-up?next=/console/account", http.StatusOK)
+	b.Verify(e, ada.Email, http.StatusOK)
+	b.Send(less, http.StatusOK).WantText("The command gets everything that you may do.")
+	apiclient.WantAuthError(t, c.Poll(t, s.API).WantStatus(t, 400), "authorization_pending")
 }

@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"net/http"
+	"net/url"
 	"path/filepath"
 	"regexp"
 	"testing"
@@ -32,6 +33,9 @@ func TestSetup(t *testing.T) {
 	b.Press("Dismiss: TLS", http.StatusOK).WantPath("/console/operator").WantText("1 dismissed in this browser").WantNoText("Open TLS")
 	b.Open("/console/operator", http.StatusOK).WantNoText("Open TLS")
 	b.Press("Show again: TLS", http.StatusOK).WantText("Open TLS: Without it").WantNoText("dismissed")
+	for _, none := range []string{"", "x", "tls.app", "a;Path=/"} {
+		b.Submit("/console/operator/dismiss", http.StatusNotFound, url.Values{"id": {none}})
+	}
 	other := newBrowser(t, s)
 	other.Open(link, http.StatusNotFound)
 	other.Open("/console/forgot-password", http.StatusOK).Press("Send the link", http.StatusUnprocessableEntity, "email", "olga")

@@ -56,13 +56,15 @@ func (a *Reviews) listReviews(c *fiber.Ctx, who authority.Caller) error {
 	if err != nil {
 		return err
 	}
+	emails, err := a.reviews.Submitters(c.UserContext(), p.Reviews...)
+	if err != nil {
+		return err
+	}
 	response := reviewList{
 		Reviews: make([]reviewResponse, len(p.Reviews)), Metadata: metadata{p.NextCursor, len(p.Reviews)},
 	}
 	for i := range p.Reviews {
-		if response.Reviews[i], err = a.newResponse(c, &p.Reviews[i]); err != nil {
-			return err
-		}
+		response.Reviews[i] = newResponse(&p.Reviews[i], emails)
 	}
 	return sendUncached(c, http.StatusOK, response)
 }
@@ -105,21 +107,21 @@ func readID(c *fiber.Ctx) registry.ReviewID {
 
 // sendReview sends a review, or returns err.
 func (a *Reviews) sendReview(c *fiber.Ctx, s review.Shown, err error) error {
-	var r reviewResponse
+	var emails map[string]string
 	if err == nil {
-		r, err = a.newResponse(c, &s)
+		emails, err = a.reviews.Submitters(c.UserContext(), s)
 	}
 	if err != nil {
 		return err
 	}
-	return sendUncached(c, http.StatusOK, r)
+	return sendUncached(c, http.StatusOK, newResponse(&s, emails))
 }
 
 // newResponse returns a review that the caller may read, with the address of the person who has submitted it.
-func (a *Reviews) newResponse(c *fiber.Ctx, s *review.Shown) (r reviewResponse, err error) {
-	r = newReviewResponse(s)
-	r.Email, err = a.reviews.SubmitterOf(c.UserContext(), s.Review)
-	return r, err
+func newResponse(s *review.Shown, emails map[string]string) reviewResponse {
+	r := newReviewResponse(s)
+	r.Email = emails[s.Submitter.Key]
+	return r
 }
 
 // reviewList is a page of reviews.

@@ -28,12 +28,8 @@ func NewTools(p ToolsPorts) *Tools { return &Tools{p} }
 // as readable as the version, and the problems of its remotes. It returns fault.Unavailable when the database
 // is not available.
 func (t *Tools) Of(ctx context.Context, version registry.Record) ([]tools.Shown, error) {
-	stored, err := t.ports.Lists.OfVersion(ctx, version.Name, version.Version)
-	if err != nil {
-		return nil, err
-	}
-	watches, err := t.ports.Watches.Of(ctx, version.Name)
-	return tools.AddProblems(version.Document, tools.Show(version.Document, stored), watches), err
+	lists, _, err := t.Checked(ctx, version)
+	return lists, err
 }
 
 // LastCheck is when the remotes of a server were asked for their tools, and how many of them did not answer.
@@ -42,10 +38,13 @@ type LastCheck struct {
 	Asked, Silent int       // remotes
 }
 
-// LastCheck returns when the remotes of a server were asked last. It returns fault.Unavailable when the database is not
-// available.
-func (t *Tools) LastCheck(ctx context.Context, name registry.Name) (c LastCheck, err error) {
-	watches, err := t.ports.Watches.Of(ctx, name)
+// Checked returns what Of does, and when the remotes of the server were asked last.
+func (t *Tools) Checked(ctx context.Context, version registry.Record) (lists []tools.Shown, c LastCheck, err error) {
+	stored, err := t.ports.Lists.OfVersion(ctx, version.Name, version.Version)
+	if err != nil {
+		return nil, c, err
+	}
+	watches, err := t.ports.Watches.Of(ctx, version.Name)
 	for _, w := range watches {
 		if w.AskedAt.IsZero() {
 			continue
@@ -57,7 +56,7 @@ func (t *Tools) LastCheck(ctx context.Context, name registry.Name) (c LastCheck,
 			c.Silent++
 		}
 	}
-	return c, err
+	return tools.AddProblems(version.Document, tools.Show(version.Document, stored), watches), c, err
 }
 
 // MayReview reports whether a caller may know what is wrong with the remotes of a server: who may review

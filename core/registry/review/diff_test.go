@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -54,6 +55,28 @@ func TestOrdered(t *testing.T) {
 		if (review.Difference{Path: path}).IsMeta() != want {
 			t.Errorf("%q is in _meta: %v", path, !want)
 		}
+	}
+}
+
+// TestUnifiedOfChains checks that lines of which each is found once only between two others take no work that grows with
+// the square of the document: anybody may compare two versions. What is not found is removed and added.
+func TestUnifiedOfChains(t *testing.T) {
+	t.Parallel()
+	var before, after []string
+	for i := range 2000 {
+		before = append(before, strconv.Itoa(i+1), strconv.Itoa(i), "-7")
+		after = append(after, strconv.Itoa(i+1), "-8", strconv.Itoa(i))
+	}
+	lines, _, err := review.Unified([]byte(`{"x":[`+strings.Join(before, ",")+`]}`), []byte(`{"x":[0,`+strings.Join(after, ",")+`]}`))
+	must.Succeed(t, err)
+	kept := 0
+	for _, l := range lines {
+		if l.Kind == review.LineKept {
+			kept++
+		}
+	}
+	if kept > 200 {
+		t.Errorf("%d of %d lines are found one after the other", kept, len(lines))
 	}
 }
 

@@ -139,7 +139,7 @@ func (o *Origins) addHosts(value jsonvalue.Value) {
 	switch v := value.(type) {
 	case jsonvalue.Text:
 		for _, url := range urlForm.FindAllString(string(v), -1) {
-			o.hosts[strings.ToLower(strings.TrimRight(url, ".,;:!)"))] = true
+			o.hosts[hostIn(url)] = true
 		}
 	case jsonvalue.Object:
 		for name, member := range v {
@@ -152,6 +152,9 @@ func (o *Origins) addHosts(value jsonvalue.Value) {
 		}
 	}
 }
+
+// hostIn returns the scheme and the host of what urlForm has found in a text.
+func hostIn(url string) string { return strings.ToLower(strings.TrimRight(url, ".,;:!)")) }
 
 // removeTexts removes properties that are texts.
 func removeTexts(o jsonvalue.Object, names ...string) {

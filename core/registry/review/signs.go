@@ -23,7 +23,7 @@ type Sign struct {
 func signsOf(points []Point) []Sign {
 	signs := make([]Sign, len(points))
 	for i, p := range points {
-		signs[i] = Sign{p.Words(), cmp.Or(p.Name, p.After, p.Before), p.IsDangerous(), !p.IsHarmless()}
+		signs[i] = Sign{p.Words(), cutName(cmp.Or(p.Name, p.After, p.Before)), p.IsDangerous(), !p.IsHarmless()}
 	}
 	return signs
 }
@@ -36,10 +36,20 @@ func (s *Shown) Add(p tools.Proposal) {
 		signs = append(signs, Sign{Words: capitalize(d.Sentence), Danger: d.IsDangerous(), Alone: true})
 	}
 	for _, f := range p.Findings {
-		signs = append(signs, Sign{capitalize(f.Reason), f.Found, true, true})
+		signs = append(signs, Sign{capitalize(f.Reason), cutName(f.Found), true, true})
 	}
 	s.Signs = append(signs, s.Signs...)
 	slices.SortStableFunc(s.Signs, func(a, b Sign) int { return CompareDanger(a.Danger, b.Danger) })
+}
+
+// maxName is how many bytes of a name a sign has: the page of a review has more.
+const maxName = 200
+
+func cutName(name string) string {
+	if len(name) > maxName {
+		return strings.ToValidUTF8(name[:maxName], "") + "…"
+	}
+	return name
 }
 
 func capitalize(s string) string { return strings.ToUpper(s[:min(len(s), 1)]) + s[min(len(s), 1):] }

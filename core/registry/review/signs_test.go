@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
@@ -47,6 +48,21 @@ func TestObjection(t *testing.T) {
 	}
 	if got, want := s.Objection(), "This is dangerous: New secret A; New secret "+strings.Repeat("ä", 50)+"; New secret C."; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestLongNames checks that the rows of a list stay short, whatever a document has: its submitter chose the names.
+func TestLongNames(t *testing.T) {
+	t.Parallel()
+	document := `{"remotes":[{"type":"sse","url":"https://` + strings.Repeat("ä", 9000) + `.example/mcp"}]}`
+	shown, err := review.Review{Kind: review.NewServer, Document: []byte(document)}.Show(nil)
+	if err != nil || len(shown.Signs) == 0 {
+		t.Fatalf("%+v, %v", shown.Signs, err)
+	}
+	for _, one := range shown.Signs {
+		if len(one.Name) > 300 || !utf8.ValidString(one.Name) {
+			t.Errorf("%s has a name of %d bytes", one.Words, len(one.Name))
+		}
 	}
 }
 

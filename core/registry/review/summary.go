@@ -152,11 +152,12 @@ func (f *facts) add(one fact) {
 // readFacts returns what a document says.
 func readFacts(root jsonvalue.Object) []fact {
 	f := &facts{seen: map[string]int{}}
+	notes := map[string]map[string]string{"remotes": secretsTo(root.Objects("remotes"))}
 	for _, property := range []string{"remotes", "packages"} {
 		found := Origins{hosts: map[string]bool{}}
 		found.addHosts(root[property])
 		for _, host := range slices.Sorted(maps.Keys(found.hosts)) {
-			f.add(fact{topic: TopicHost, property: property, key: host, name: host, note: secretsTo(host, root.Objects(property))})
+			f.add(fact{topic: TopicHost, property: property, key: host, name: host, note: notes[property][host]})
 		}
 	}
 	for _, r := range root.Objects("remotes") {
@@ -225,23 +226,22 @@ func (f *facts) addPackage(p jsonvalue.Object, own versions) {
 	f.addTransport("packages", key, p.Text("registryType")+" "+p.Text("identifier"), p.Inner("transport"))
 }
 
-// secretsTo returns in words which secrets the remotes at a host get; empty for none.
-func secretsTo(host string, remotes []jsonvalue.Object) string {
-	f, names := &facts{seen: map[string]int{}}, []string(nil)
+// secretsTo returns in words, by host, which secrets the remotes there get.
+func secretsTo(remotes []jsonvalue.Object) map[string]string {
+	names, notes, seen := map[string][]string{}, map[string]string{}, map[[2]string]bool{}
 	for _, r := range remotes {
-		if withoutPath(r.Text("url")) == host {
-			f.addTransport("remotes", host, host, r)
+		f, host := &facts{seen: map[string]int{}}, hostIn(urlForm.FindString(r.Text("url")))
+		f.addTransport("remotes", "", "", r)
+		for _, one := range f.list {
+			if of := [2]string{host, one.name}; one.topic == TopicSecret && !seen[of] {
+				seen[of], names[host] = true, append(names[host], one.name)
+			}
 		}
 	}
-	for _, one := range f.list {
-		if one.topic == TopicSecret && !slices.Contains(names, one.name) {
-			names = append(names, one.name)
-		}
+	for host, all := range names {
+		notes[host] = "secret " + strings.Join(all, ", ") + " goes there"
 	}
-	if len(names) == 0 {
-		return ""
-	}
-	return "secret " + strings.Join(names, ", ") + " goes there"
+	return notes
 }
 
 // addInput adds a header or an environment variable, and the secrets in it.

@@ -3,6 +3,7 @@ package review_test
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -220,5 +221,35 @@ func TestUnified(t *testing.T) {
 		if _, _, err := review.Unified([]byte(bad), []byte(`{}`)); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s: %v", bad, err)
 		}
+	}
+}
+
+// allocated returns how many bytes a call allocates.
+func allocated(call func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	call()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// TestSummaryOfManyRemotes checks that the work grows as a document does: anybody who may publish sends one, and a
+// transaction waits for its summary. The names of the secrets are still said of each host, also of one with a variable.
+func TestSummaryOfManyRemotes(t *testing.T) {
+	summarize := func(n int) []review.Point {
+		var remotes []string
+		for i := range n {
+			remotes = append(remotes, fmt.Sprintf(`{"type":"sse","url":"https://{x}.h%d.example.com/mcp","headers":[{"name":"X-%d","isSecret":true}]}`, i, i))
+		}
+		points, err := review.Summarize(nil, []byte(`{"remotes":[`+strings.Join(remotes, ",")+`]}`))
+		must.Succeed(t, err)
+		return points
+	}
+	if p := summarize(2)[1]; p.Name != "https://{x}.h1.example.com" || p.Note != "secret X-1 goes there" {
+		t.Errorf("the second host has %+v", p)
+	}
+	few := allocated(func() { summarize(300) })
+	if many := allocated(func() { summarize(1200) }); many > 8*few {
+		t.Errorf("four times as many remotes take %d times as much memory", many/few)
 	}
 }

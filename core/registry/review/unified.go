@@ -103,14 +103,17 @@ func unifiedLines(before, after []string) []Line {
 	if slices.Equal(before, after) {
 		return nil
 	}
-	all := appendLines(nil, before, after)
+	all := appendLines(nil, before, after, 0)
 	markWords(all)
 	return withoutDistant(all)
 }
 
+// deepest is how often appendLines looks for lines between others, so that the work does not grow with the square of a text.
+const deepest = 40
+
 // appendLines appends the difference of two texts: what both begin and end with is kept, and between
 // that the lines that each has once.
-func appendLines(list []Line, before, after []string) []Line {
+func appendLines(list []Line, before, after []string, depth int) []Line {
 	start := 0
 	for start < min(len(before), len(after)) && before[start] == after[start] {
 		start++
@@ -124,15 +127,19 @@ func appendLines(list []Line, before, after []string) []Line {
 	kept := before[len(before)-end:]
 	before, after = before[:len(before)-end], after[:len(after)-end]
 	from := [2]int{}
-	for _, a := range anchors(before, after) {
-		list = appendLines(list, before[from[0]:a[0]], after[from[1]:a[1]])
+	var between [][2]int
+	if depth < deepest {
+		between = anchors(before, after)
+	}
+	for _, a := range between {
+		list = appendLines(list, before[from[0]:a[0]], after[from[1]:a[1]], depth+1)
 		list = appendAll(list, LineKept, before[a[0]:a[0]+1])
 		from = [2]int{a[0] + 1, a[1] + 1}
 	}
 	if from == [2]int{} {
 		list = appendAll(appendAll(list, LineRemoved, before), LineAdded, after)
 	} else {
-		list = appendLines(list, before[from[0]:], after[from[1]:])
+		list = appendLines(list, before[from[0]:], after[from[1]:], depth+1)
 	}
 	return appendAll(list, LineKept, kept)
 }
@@ -182,7 +189,10 @@ func longestRising(pairs [][2]int) [][2]int {
 		if n > 0 {
 			previous[i] = ends[n-1]
 		}
-		ends = append(ends[:n], append([]int{i}, ends[min(n+1, len(ends)):]...)...)
+		if n == len(ends) {
+			ends = append(ends, 0)
+		}
+		ends[n] = i
 	}
 	if len(ends) == 0 {
 		return nil

@@ -36,6 +36,7 @@ const serverName = "com.example/weather"
 // review. The token of a person is the name; "NAME low" is a session without trust, "NAME risky"
 // one at HIGH_RISK, "ci" a publisher by the policy of bea.
 type fixture struct {
+	config    reviewing.Config
 	publisher *publishing.Publisher
 	service   *reviewing.Service
 	receiver  *receiving.Receiver
@@ -59,7 +60,7 @@ func newFixtureWith(t testing.TB, c reviewing.Config) *fixture {
 	t.Helper()
 	db := fakedb.New()
 	fx := &fixture{
-		db: db, servers: fakedb.NewServers(db, true), store: fakedb.NewReviews(db), held: fakedb.NewQuarantine(db),
+		config: c, db: db, servers: fakedb.NewServers(db, true), store: fakedb.NewReviews(db), held: fakedb.NewQuarantine(db),
 		notices: fakedb.NewReviewNotices(db), grants: fakedb.NewGrants(db),
 		clock: clocktest.NewManual(epoch), people: &people{},
 	}
@@ -237,6 +238,7 @@ type people struct {
 	waiting   []authority.WaitingNotice
 	decisions []authority.DecisionNotice
 	hidden    []authority.QuarantineNotice
+	emails    int    // addresses that were read
 	inactive  string // whose account is disabled
 }
 
@@ -256,7 +258,8 @@ func (p *people) RecordChanges(_ context.Context, changes ...audit.Change) error
 
 func (p *people) IsActive(_ context.Context, who string) (bool, error) { return who != p.inactive, nil }
 
-func (*people) EmailOf(_ context.Context, who string) (string, error) {
+func (p *people) EmailOf(_ context.Context, who string) (string, error) {
+	p.emails++
 	return who + "@example.com", nil
 }
 

@@ -38,6 +38,7 @@ type Show func(ctx context.Context, pending []review.Review) ([]review.Shown, er
 
 // ReminderPorts are the dependencies of a Reminder. All fields are required.
 type ReminderPorts struct {
+	Config   Config
 	Reviews  registrystore.Reviews
 	Backlog  registrystore.ReviewBacklog
 	Notices  registrystore.ReviewNotices
@@ -137,8 +138,8 @@ func (r *Reminder) notify(ctx context.Context, reviewer registry.Holder, pattern
 	if err != nil {
 		return err
 	}
-	if found.More { // the others are in the next notice
-		until = found.Reviews[len(found.Reviews)-1].SubmittedAt
+	if found.More { // later ones are in the next notice; those of the same time, of which some may have no place, are not
+		until = found.Reviews[len(found.Reviews)-1].SubmittedAt.Add(time.Microsecond)
 	}
 	fresh, err := r.addSecond(ctx, patterns, found.Reviews, last.At, until)
 	if err != nil || !slices.ContainsFunc(fresh, func(x review.Review) bool { return !x.SinceWhen(last.At).After(first) }) {
@@ -163,6 +164,9 @@ func (r *Reminder) notify(ctx context.Context, reviewer registry.Holder, pattern
 func (r *Reminder) addSecond(
 	ctx context.Context, patterns []registry.Pattern, fresh []review.Review, after, until time.Time,
 ) ([]review.Review, error) {
+	if !r.ports.Config.TwoApprovals {
+		return fresh, nil
+	}
 	second, err := r.ports.Reviews.List(ctx, registrystore.ReviewQuery{
 		State: review.Pending, Patterns: patterns, FirstAfter: after, FirstUntil: until, Limit: countedAtMost, Bytes: pageBytes,
 	})

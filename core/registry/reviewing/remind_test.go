@@ -138,7 +138,7 @@ func TestChooseMail(t *testing.T) {
 
 func (fx *fixture) reminderPorts() reviewing.ReminderPorts {
 	return reviewing.ReminderPorts{
-		Reviews: fx.store, Backlog: fx.store, Notices: fx.notices, Grants: fx.grants, Notifier: fx.people,
+		Config: fx.config, Reviews: fx.store, Backlog: fx.store, Notices: fx.notices, Grants: fx.grants, Notifier: fx.people,
 		Hidden: fx.quarantine().ByOperators, Show: fx.service.Show, Clock: fx.clock, Waiter: &waiter{}, Reporter: &reporter{},
 	}
 }
@@ -248,5 +248,66 @@ func TestReminderCountsPending(t *testing.T) {
 	reviewing.NewReminder(ports).Run(t.Context())
 	if !slices.Equal(r.counts, []int{0, 1, 2}) || len(r.failed) > 0 {
 		t.Errorf("counted %v, failed %v, want 0, 1 and 2", r.counts, r.failed)
+	}
+}
+
+// countedReviews counts the lists that are read.
+type countedReviews struct {
+	registrystore.Reviews
+
+	lists int
+}
+
+func (c *countedReviews) List(ctx context.Context, q registrystore.ReviewQuery) (registrystore.ReviewPage, error) {
+	c.lists++
+	return c.Reviews.List(ctx, q)
+}
+
+// TestReminderReadsFirstApprovals checks that first approvals are read only where two people must approve something.
+func TestReminderReadsFirstApprovals(t *testing.T) {
+	t.Parallel()
+	for two, want := range map[bool]int{false: 4, true: 7} { // one to see whether something waits, and for each of three
+		fx := newFixtureWith(t, reviewing.Config{TwoApprovals: two})
+		ports, counted := fx.reminderPorts(), &countedReviews{Reviews: fx.store}
+		ports.Reviews = counted
+		fx.submit(t, "eve", document(serverName, "1.0.0"))
+		fx.clock.Advance(time.Minute)
+		must.Succeed(t, reviewing.NewReminder(ports).NotifyAll(t.Context()))
+		if counted.lists != want {
+			t.Errorf("with two approvals %t, %d lists are read, want %d", two, counted.lists, want)
+		}
+	}
+}
+
+// TestManyOfOneTime checks that more submissions of one time than a notice counts, such as the changed tools of all
+// versions of a server, are in one notice, and not in one every few seconds.
+func TestManyOfOneTime(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	reminder := reviewing.NewReminder(fx.reminderPorts())
+	_, err := fx.publish(t, "eve", document(serverName, "1.0.0"))
+	must.Succeed(t, err)
+	waiting, err := fx.store.List(t.Context(), registrystore.ReviewQuery{Limit: 1})
+	must.Succeed(t, err)
+	for i := range 100 {
+		same := waiting.Reviews[0]
+		same.ID = registry.ReviewID(fmt.Sprint("same", i))
+		same.Version, err = registry.ParseVersion(fmt.Sprintf("2.%d.0", i))
+		must.Succeed(t, err)
+		must.Succeed(t, fx.store.Add(t.Context(), same, 1000))
+	}
+	sent := 0
+	for range 5 {
+		fx.clock.Advance(time.Minute)
+		fx.people.waiting = nil
+		must.Succeed(t, reminder.NotifyAll(t.Context()))
+		for _, n := range fx.people.waiting {
+			if n.Reviewer == "bea" {
+				sent++
+			}
+		}
+	}
+	if sent != 1 {
+		t.Errorf("bea gets %d notices of the same submissions", sent)
 	}
 }

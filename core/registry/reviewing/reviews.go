@@ -90,7 +90,7 @@ func (s *Service) List(ctx context.Context, who authority.Caller, q Query) (Page
 // Waiting is what a person may decide next.
 type Waiting struct {
 	Reviews []review.Shown // the oldest, in the order of review.CompareWaiting
-	Count   int            // of all, as far as the person has submitted none
+	Count   int            // of all
 }
 
 // Waiting returns what waits for a person. It returns fault.Forbidden below UNVERIFIED.
@@ -118,7 +118,7 @@ func (w *Waiting) After(decided review.Shown) registry.ReviewID {
 	return w.Reviews[max(0, i)].ID
 }
 
-// CountPending returns how many documents wait that a person may review.
+// CountPending returns how many documents wait that a person may decide next.
 func (s *Service) CountPending(ctx context.Context, who authority.Caller) (int, error) {
 	holder, err := who.RequireReader()
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *Service) CountPending(ctx context.Context, who authority.Caller) (int, 
 	if err != nil || len(patterns) == 0 {
 		return 0, err
 	}
-	counts, err := s.ports.Backlog.Count(ctx, registrystore.ReviewQuery{State: review.Pending, Patterns: patterns})
+	counts, err := s.ports.Backlog.Count(ctx, registrystore.ReviewQuery{State: review.Pending, Patterns: patterns, For: holder})
 	return counts[review.Pending], err
 }
 
@@ -168,10 +168,17 @@ func (s *Service) ChooseMail(ctx context.Context, who authority.Caller, choice s
 	})
 }
 
-// SubmitterOf returns the e-mail address of the person who has submitted a review, and the empty string for a publisher
-// and for an account that is gone. The caller must have read the review: who reads it may decide it, or is that person.
-func (s *Service) SubmitterOf(ctx context.Context, r review.Review) (string, error) {
-	return s.ports.Makers.EmailOf(ctx, r.Submitter.Key)
+// Submitters returns the e-mail addresses of the people who have submitted reviews, by review.Submitter.Key, each read once; the empty string
+// for a publisher and for an account that is gone. The caller must have read the reviews: who reads one may decide it, or is that person.
+func (s *Service) Submitters(ctx context.Context, all ...review.Shown) (emails map[string]string, err error) {
+	emails = map[string]string{}
+	for i := range all {
+		key := all[i].Submitter.Key
+		if _, known := emails[key]; !known && err == nil {
+			emails[key], err = s.ports.Makers.EmailOf(ctx, key)
+		}
+	}
+	return emails, err
 }
 
 // HistoryOf returns how many documents of the submitter of a review were decided here, in each state.

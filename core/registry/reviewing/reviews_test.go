@@ -2,6 +2,7 @@ package reviewing_test
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -323,6 +324,21 @@ func TestVisible(t *testing.T) {
 		if !fault.Is(err, fault.Forbidden) || len(p.Reviews) > 0 {
 			t.Errorf("%s lists: %v, %v, want fault.Forbidden", token, p.Reviews, err)
 		}
+	}
+}
+
+// TestSubmitters checks that the account of each submitter of a list is read once.
+func TestSubmitters(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	for i := range 4 {
+		fx.submit(t, []string{"ada", "eve"}[i%2], document("com.example/s"+strconv.Itoa(i), "1.0.0"))
+	}
+	found, err := fx.service.List(t.Context(), request("bea"), reviewing.Query{})
+	must.Succeed(t, err)
+	emails, err := fx.service.Submitters(t.Context(), found.Reviews...)
+	if err != nil || len(emails) != 2 || emails["ada"] == "" || emails["ada"] == emails["eve"] || fx.people.emails != 2 {
+		t.Errorf("of %d reviews the submitters are %v after %d reads, %v", len(found.Reviews), emails, fx.people.emails, err)
 	}
 }
 

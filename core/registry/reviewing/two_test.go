@@ -150,6 +150,31 @@ func TestTwoApprovalsAtOnce(t *testing.T) {
 	}
 }
 
+// TestCountPending checks that the number of what waits for a person is that of the list: without what the person has
+// submitted, or has approved first.
+func TestCountPending(t *testing.T) {
+	t.Parallel()
+	fx := newFixtureWith(t, reviewing.Config{TwoApprovals: true})
+	want := func(label string, want map[string]int) {
+		t.Helper()
+		for who, n := range want {
+			count, err := fx.service.CountPending(t.Context(), request(who))
+			must.Succeed(t, err)
+			waiting, err := fx.service.Waiting(t.Context(), request(who))
+			if err != nil || count != n || waiting.Count != n || len(waiting.Reviews) != n {
+				t.Errorf("%s, for %s: %d count, %d and %d are listed, %v, want %d", label, who, count, waiting.Count, len(waiting.Reviews), err, n)
+			}
+		}
+	}
+	id := fx.submit(t, "ada", dangerous("1.0.0")).Pending
+	want("what ada has submitted", map[string]int{"ada": 0, "bea": 1, "cem": 1, "eve": 0})
+	_, err := fx.tryApprove(t, request("bea"), id)
+	must.Succeed(t, err)
+	want("what bea has approved first", map[string]int{"ada": 0, "bea": 0, "cem": 1, "eve": 0})
+	fx.submit(t, "ci", document("com.example/ci", "1.0.0"))
+	want("what came through a policy of bea", map[string]int{"ada": 1, "bea": 0, "cem": 1})
+}
+
 // TestDeciders checks who a review page says can decide: by the pattern of their grants, and not the submitter.
 func TestDeciders(t *testing.T) {
 	t.Parallel()

@@ -333,6 +333,9 @@ func listsReviews(t *testing.T, s ReviewStores) {
 	s.want(t, registrystore.ReviewQuery{Kind: review.NewServer})
 	s.want(t, registrystore.ReviewQuery{Kind: review.NewVersion, Until: c.SubmittedAt}, a, b)
 	s.want(t, registrystore.ReviewQuery{By: "dan"}, c)
+	s.want(t, registrystore.ReviewQuery{For: "ada"}, b, c)
+	s.want(t, registrystore.ReviewQuery{For: "dan", State: review.Pending}, a, b)
+	s.want(t, registrystore.ReviewQuery{For: "eve", State: review.Pending}, a, b, c)
 	s.want(t, registrystore.ReviewQuery{By: "ada", Patterns: patterns("com.example/a"), Submitter: "bea"}, a, d)
 	for by, want := range map[string]map[review.State]int{
 		"": {review.Pending: 3, review.Approved: 1}, "ada": {review.Pending: 1, review.Approved: 1}, "eve": {},

@@ -34,6 +34,8 @@ func storesTwoApprovals(t *testing.T, s ReviewStores) {
 	}
 	s.want(t, registrystore.ReviewQuery{}, first(r, "cem"))
 	s.want(t, registrystore.ReviewQuery{FirstAfter: hour(39), FirstUntil: hour(40)}, first(r, "cem"))
+	s.want(t, registrystore.ReviewQuery{For: "cem"})
+	s.want(t, registrystore.ReviewQuery{For: "eve"}, first(r, "cem"))
 	s.want(t, registrystore.ReviewQuery{FirstAfter: hour(40), FirstUntil: hour(41)})
 	s.want(t, registrystore.ReviewQuery{FirstAfter: hour(38), FirstUntil: hour(39)})
 	refused("the same first approval", first(r, "cem"))

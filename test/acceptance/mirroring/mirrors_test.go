@@ -20,6 +20,7 @@ func TestMirrors(t *testing.T) {
 		check func(*testing.T, *site)
 	}{
 		{"what comes over", checkFollows},
+		{"owners", checkOwners},
 		{"the service reads by itself", checkServiceReads},
 		{"writes here", checkLocked},
 		{"publications that win", checkTakeover},
@@ -111,6 +112,40 @@ func checkFollows(t *testing.T, s *site) {
 		serverOf("follow", 0)+"@2.0.0 active of follow",
 		serverOf("follow", 1)+"@1.0.0 deleted of follow", serverOf("follow", 2)+"@1.0.0 deleted of follow",
 		rest[0], rest[1])
+}
+
+// checkOwners checks that nobody answers for a server here because another registry says so, and that who is set here stays.
+func checkOwners(t *testing.T, s *site) {
+	up := upstream.Start(t)
+	put := func(version string, at time.Time) {
+		for i := range 2 {
+			up.Put(upstream.Record{Document: upstream.Document(serverOf("owners", i), version, "Forecasts"), UpdatedAt: at, Meta: `{
+				"dev.tollgate/owner":{"owner":"Team Evil","contact":"evil@example.com"}, "io.modelcontextprotocol.registry/official":{
+				"status":"active","publishedAt":"` + at.Format(time.RFC3339) + `","updatedAt":"` + at.Format(time.RFC3339) + `","isLatest":true}}`})
+		}
+	}
+	owner := func(i int) string {
+		return "/v0.1/x/dev.tollgate/servers/" + strings.ReplaceAll(serverOf("owners", i), "/", "%2F") + "/owner"
+	}
+	want := func(team string, i int) {
+		t.Helper()
+		got := struct{ Owner, Contact string }{Owner: "?"}
+		if apiclient.Call(t, "GET", s.one.API+owner(i), nil).WantStatus(t, 200).Decode(t, &got); got.Owner != team || got.Contact != "" {
+			t.Errorf("for server %d answers %+v, want %q", i, got, team)
+		}
+	}
+	put("1.0.0", time.Now().Add(-time.Hour))
+	s.add(t, "owners", up)
+	s.sync(t, "owners")
+	s.wantListed(t, "example.owners", linesOf("owners", 2, "owners")...)
+	want("", 0)
+	s.send(t, s.ada, "PUT", owner(0), map[string]string{"owner": "Team Here"}).WantStatus(t, 200)
+	put("2.0.0", time.Now())
+	if got := s.sync(t, "owners"); got.Added != 2 {
+		t.Errorf("the second sync: %+v", got)
+	}
+	want("Team Here", 0)
+	want("", 1)
 }
 
 // checkServiceReads checks that an instance reads a new mirror without a command.

@@ -132,10 +132,10 @@ func TestEveryActionIsASentence(t *testing.T) {
 }
 
 func TestCSVHasNoFormulas(t *testing.T) {
-	rows, err := csvRows([]eventLine{{Who: "=1+1", What: `-published "x", y`, From: "@a", Success: true}})
+	rows, err := csvRows([]eventLine{{Who: "=1+1", What: `-published "x", y`, From: "@a;=2+2;\t=1\n@b", Success: true}})
 	must.Succeed(t, err)
 	got, err := site.WriteCSV(rows)
-	if want := "time,who,what,from,type,outcome,id,details\n,'=1+1,\"'-published \"\"x\"\", y\",'@a,,done,,{}\n"; err != nil ||
+	if want := "time,who,what,from,type,outcome,id,details\n,'=1+1,\"'-published \"\"x\"\", y\",\"'@a;'=2+2;'\t=1\n'@b\",,done,,{}\n"; err != nil ||
 		strings.Replace(string(got), "null", "{}", 1) != want {
 		t.Errorf("got %s, %v", got, err)
 	}

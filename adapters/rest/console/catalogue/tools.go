@@ -44,11 +44,8 @@ type toolRow struct {
 
 // addTools adds the tool lists of the version: of each part the approved one, or the one that waits.
 func (p *Pages) addTools(v *site.Visit, view *serverView, r registry.Record) error {
-	var err error
-	if view.Check, err = p.ports.Tools.LastCheck(v.UserContext(), r.Name); err != nil {
-		return err
-	}
-	shown, err := p.ports.Tools.Of(v.UserContext(), r)
+	shown, check, err := p.ports.Tools.Checked(v.UserContext(), r)
+	view.Check = check
 	if err != nil || len(shown) == 0 {
 		return err
 	}

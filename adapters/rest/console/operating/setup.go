@@ -3,10 +3,12 @@ package operating
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/adapters/rest/overview"
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/fitness"
 )
 
@@ -49,7 +51,11 @@ func (p *Pages) overview(ctx context.Context, v *site.Visit) error {
 
 // dismiss leaves a step out of the list, or adds it again, in the browser of the person.
 func (p *Pages) dismiss(_ context.Context, v *site.Visit) error {
-	v.Dismiss(v.Form.Get("id"), v.Form.Get("again") == "")
+	id := v.Form.Get("id")
+	if !slices.ContainsFunc(steps(v, p.ports.Overview.Facts(), nil), func(one step) bool { return one.ID == id }) {
+		return fault.New(fault.NotFound, "there is no such step")
+	}
+	v.Dismiss(id, v.Form.Get("again") == "")
 	return v.Redirect(Path)
 }
 

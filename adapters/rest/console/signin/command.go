@@ -75,10 +75,11 @@ func (p *Pages) renderCommand(v *site.Visit, code string) error {
 // decideCommand approves the command with a code, with as much as the button says, or refuses it.
 func (p *Pages) decideCommand(v *site.Visit) error {
 	as := v.Form.Get("as")
-	if as == "full" {
-		if err := p.ports.Pairing.Full(&v.Session); err != nil {
-			return err
-		}
+	switch full := p.ports.Pairing.Full(&v.Session); {
+	case as == "full" && full != nil:
+		return full
+	case as == "less" && full == nil, as != "full" && as != "less" && as != "deny": // the page says something else now
+		return p.renderCommand(v, v.Form.Get("code"))
 	}
 	view := commandView{Denied: as == "deny", Granted: as != "deny"}
 	if err := p.ports.Pairing.Decide(v.UserContext(), v.Session, v.Form.Get("code"), view.Granted); err != nil {

@@ -191,7 +191,7 @@ func (v *Visit) HasDismissed(step string) bool {
 // Dismiss leaves a step of the setup out in this browser, or shows it again.
 func (v *Visit) Dismiss(step string, away bool) {
 	all := slices.DeleteFunc(strings.Split(v.hostCookie(dismissedCookie), "."), func(s string) bool { return s == step })
-	if away && len(step) < 10 && len(all) < 10 {
+	if away {
 		all = append(all, step)
 	}
 	v.setHostCookie(dismissedCookie, strings.Join(all, "."), deviceTTL)

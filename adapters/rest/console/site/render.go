@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -171,14 +172,15 @@ func (v *Visit) Render(p *Page, head Head, main any) error {
 	return v.send(p, frame)
 }
 
+// formula is where a cell begins with what a spreadsheet computes. In many languages cells end with a semicolon.
+var formula = regexp.MustCompile(`(^|[;\n])([=+@\t\r-])`)
+
 // WriteCSV returns rows of texts as CSV, none of which a spreadsheet takes for a formula.
 func WriteCSV(rows [][]string) ([]byte, error) {
 	var b bytes.Buffer
 	for _, row := range rows {
 		for i, text := range row {
-			if strings.ContainsAny(text[:min(len(text), 1)], "=+-@\t\r") {
-				row[i] = "'" + text
-			}
+			row[i] = formula.ReplaceAllString(text, "${1}'${2}")
 		}
 	}
 	if err := csv.NewWriter(&b).WriteAll(rows); err != nil {
