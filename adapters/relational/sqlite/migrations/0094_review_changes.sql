@@ -35,7 +35,6 @@ CREATE INDEX reviews_by_state ON reviews (state, submitted_at, id);
 CREATE INDEX reviews_by_operator ON reviews (decided_at, id) WHERE decided_by = 'operator';
 CREATE INDEX reviews_of_submitter ON reviews (submitter, submitted_at, id);
 CREATE INDEX reviews_of_makers ON reviews (submitted_at, id) WHERE makers <> 'null';
-CREATE INDEX reviews_approved ON reviews (name, version, decided_at) WHERE state = 'approved' AND part = '' AND decided_by <> '';
 INSERT INTO review_tool_lists (review, part, source, sent_at, sender, policy, makers, content)
     SELECT review, part, source, sent_at, sender, policy, makers, content FROM kept_tool_lists WHERE true ON CONFLICT DO NOTHING;
 DROP TABLE kept_tool_lists;
