@@ -424,11 +424,9 @@ func (s catalogueStore) finding(
 
 func scanFoundServer(row *sql.Rows) (f registrystore.FoundServer, err error) {
 	var summary, facets, facts string
-	var at database.Instant
-	if err = row.Scan(&summary, &facets, &f.ApprovedBy, &at, &facts); err != nil {
+	if err = row.Scan(&summary, &facets, &f.ApprovedBy, database.TimeInto(&f.ApprovedAt), &facts); err != nil {
 		return f, err
 	}
-	f.ApprovedAt = at.Time
 	f.Title, f.Description, _ = strings.Cut(summary, "\n")
 	for _, text := range strings.Fields(facets) {
 		f.Facets = append(f.Facets, registry.Facet(text))

@@ -75,12 +75,6 @@ func (s *grantStore) Manage(ctx context.Context, g registry.Grant, by string) er
 
 // scanGrant reads a grant, and the columns after it.
 func scanGrant(row *sql.Rows, g *registry.Grant, more ...any) error {
-	var action, pattern string
-	if err := row.Scan(append([]any{&g.Holder, &action, &pattern}, more...)...); err != nil {
-		return err
-	}
-	var noAction, noPattern error
-	g.Action, noAction = registry.ParseAction(action)
-	g.Pattern, noPattern = registry.ParsePattern(pattern)
-	return checkRow(noAction, noPattern)
+	columns := []any{&g.Holder, parsedInto(&g.Action, registry.ParseAction), parsedInto(&g.Pattern, registry.ParsePattern)}
+	return row.Scan(append(columns, more...)...)
 }

@@ -1,6 +1,7 @@
 package registryrecords
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -190,21 +191,14 @@ var errHash = errors.New("the hash of a mirrored version has another length")
 
 // scanTracked scans a row that has mirroredColumns.
 func scanTracked(row *sql.Rows) (t mirror.Tracked, err error) {
-	var name, version, status, reviewID string
 	var hash []byte
-	var published, changed database.Instant
-	if err := row.Scan(&name, &version, &hash, &status, &t.Message, &published, &changed, &reviewID); err != nil {
-		return t, err
-	}
-	var broken [4]error
+	err = row.Scan(parsedInto(&t.Name, registry.ParseName), parsedInto(&t.Version, registry.ParseVersion), &hash,
+		parsedInto(&t.Status, registry.ParseStatus), &t.Message, database.TimeInto(&t.PublishedAt),
+		database.TimeInto(&t.StatusChangedAt), &t.Review)
 	if copy(t.Hash[:], hash) != len(hash) || len(hash) != len(t.Hash) {
-		broken[0] = errHash
+		err = cmp.Or(err, database.BrokenRow(errHash))
 	}
-	t.Name, broken[1] = registry.ParseName(name)
-	t.Version, broken[2] = registry.ParseVersion(version)
-	t.Status, broken[3] = registry.ParseStatus(status)
-	t.PublishedAt, t.StatusChangedAt, t.Review = published.Time, changed.Time, registry.ReviewID(reviewID)
-	return t, checkRow(broken[:]...)
+	return t, err
 }
 
 // putAtOnce is the number of states in one statement.

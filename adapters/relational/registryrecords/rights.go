@@ -59,12 +59,7 @@ func (s *rightStore) List(ctx context.Context, q registrystore.RightQuery) ([]re
 }
 
 func scanRight(row *sql.Rows) (r registry.RightRequest, err error) {
-	var asked, decided database.Instant
-	var given string
-	err = scanGrant(row, &r.Grant, &r.ID, &r.Email, &r.Reason, &asked, &r.State, &given, &r.DecidedBy, &r.Comment, &decided)
-	if r.AskedAt, r.DecidedAt = asked.Time, decided.Time; err == nil && given != "" {
-		r.Given, err = registry.ParsePattern(given)
-		err = checkRow(err)
-	}
+	err = scanGrant(row, &r.Grant, &r.ID, &r.Email, &r.Reason, database.TimeInto(&r.AskedAt), &r.State,
+		optional(&r.Given, registry.ParsePattern), &r.DecidedBy, &r.Comment, database.TimeInto(&r.DecidedAt))
 	return r, err
 }

@@ -124,18 +124,14 @@ func (s *watchStore) find(ctx context.Context, condition string, args ...any) ([
 			condition + " ORDER BY url", Args: args, Fixed: true,
 	}
 	return database.CollectAll(ctx, s.db, q, func(row *sql.Rows) (w tools.Watch, err error) {
-		var name, seen string
-		var next, since, notified, asked database.Instant
-		err = row.Scan(&name, &w.Remote, &next, &w.Failures, &since, &w.Problem, &seen, &w.Unstable, &w.Received, &notified, &asked)
-		if err != nil {
-			return w, err
-		}
-		w.NextAt, w.Since, w.NotifiedAt, w.AskedAt = next.Time, since.Time, notified.Time, asked.Time
+		var seen string
+		err = row.Scan(parsedInto(&w.Name, registry.ParseName), &w.Remote, database.TimeInto(&w.NextAt), &w.Failures,
+			database.TimeInto(&w.Since), &w.Problem, &seen, &w.Unstable, &w.Received, database.TimeInto(&w.NotifiedAt),
+			database.TimeInto(&w.AskedAt))
 		for _, mark := range strings.Fields(seen) {
 			w.Seen = append(w.Seen, tools.Mark(mark))
 		}
-		w.Name, err = registry.ParseName(name)
-		return w, checkRow(err)
+		return w, err
 	})
 }
 
