@@ -27,7 +27,6 @@ func newRatelimitExplain(p cli.Process) *cobra.Command {
 			"descriptors, of which one can replace the rule of another. Nothing is counted. The\n" +
 			"exit code is 0 also if no rule matches.",
 		Example: "  tollgate ratelimit explain docs/examples/ratelimit/config --domain shop --descriptors user=ada",
-		Args:    cobra.ExactArgs(1),
 	}
 	domain := c.Flags().String("domain", "", "domain of the request (required)")
 	descriptors := c.Flags().StringArray("descriptors", nil, "entries of a descriptor: k=v,k=v (required; repeatable)")

@@ -52,7 +52,6 @@ func newRatelimitCheck(p cli.Process) *cobra.Command {
 			"with file, line and column. The exit code is 1 if there is an error, or if\n" +
 			"there is no YAML file. Files with other names are listed as warnings.",
 		Example: "  tollgate ratelimit check docs/examples/ratelimit/config",
-		Args:    cobra.ExactArgs(1),
 	}
 	o := cli.AddOutput(c)
 	c.RunE = func(c *cobra.Command, args []string) error {

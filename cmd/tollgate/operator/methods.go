@@ -81,7 +81,6 @@ func newMethodsRemove(p cli.Process) *cobra.Command {
 		Use:     "remove ID",
 		Short:   "Remove a method from the listing",
 		Example: "  tollgate methods remove 1400",
-		Args:    cobra.ExactArgs(1),
 		PreRunE: func(_ *cobra.Command, args []string) (err error) {
 			if id, err = strconv.Atoi(args[0]); err != nil {
 				return fmt.Errorf("ID %q is not a whole number", args[0])

@@ -43,7 +43,6 @@ func newWebhookAdd(p cli.Process) *cobra.Command {
 			"  released     a server or a version is released from quarantine",
 		Example: "  tollgate webhook add https://hooks.example.com/tollgate --events published,replaced,status\n" +
 			"  tollgate webhook add https://hooks.example.com/audit --events quarantined,released --pattern 'com.example/*'",
-		Args: cobra.ExactArgs(1),
 	}
 	var d event.Draft
 	c.Flags().StringSliceVar(&d.Events, "events", nil,
@@ -115,7 +114,6 @@ func newWebhookDeliveries(p cli.Process) *cobra.Command {
 		Long: "List the 20 deliveries to a webhook that were tried last, the newest attempt first.\n" +
 			"STATUS is that of the response, or 0 without one; PROBLEM says why.",
 		Example: "  tollgate webhook deliveries 8a4f1c6e-0b7d-4e2a-9c35-6d1f2e3b4a50",
-		Args:    cobra.ExactArgs(1),
 	}, func(r run) (cli.Table, error) {
 		list, err := listOf[deliveryRow](r, at("webhooks", r.args[0], "deliveries"), "deliveries", nil)
 		return cli.ListTable(list[:min(len(list), shownDeliveries)]), err
@@ -129,7 +127,6 @@ func newWebhookTest(p cli.Process) *cobra.Command {
 		Long: "Send a signed event of the type test to a webhook, once and from this machine, and\n" +
 			"print the status of the response. The command fails unless it is 200 to 299.",
 		Example: "  tollgate webhook test 8a4f1c6e-0b7d-4e2a-9c35-6d1f2e3b4a50",
-		Args:    cobra.ExactArgs(1),
 	}, func(r run) error {
 		var tested struct {
 			Status  int    `json:"status"`
@@ -158,7 +155,6 @@ func newWebhookRedeliver(p cli.Process) *cobra.Command {
 			"delivered is kept for a day, what is dead for 30 days.",
 		Example: "  tollgate webhook redeliver 8a4f1c6e-0b7d-4e2a-9c35-6d1f2e3b4a50\n" +
 			"  tollgate webhook redeliver 8a4f1c6e-0b7d-4e2a-9c35-6d1f2e3b4a50 --event c1d7e9b2-5a3f-4860-8e14-7b9a2c0d6f38",
-		Args: cobra.ExactArgs(1),
 	}
 	of := c.Flags().String("event", "", "ID of one event; default: all dead ones")
 	c.PreRunE = func(c *cobra.Command, _ []string) error {
