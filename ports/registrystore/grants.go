@@ -3,6 +3,7 @@ package registrystore
 import (
 	"context"
 
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
@@ -46,10 +47,7 @@ func GrantsOf[T any](
 	if len(items) == 0 {
 		return by, nil
 	}
-	holders := make([]registry.Holder, len(items))
-	for i := range items {
-		holders[i] = holder(&items[i])
-	}
+	holders := each.MapRef(items, holder)
 	all, err := s.Records(ctx, GrantQuery{Holders: holders})
 	for _, r := range all {
 		by[r.Holder] = append(by[r.Holder], r)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/access"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/accessstore"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -227,10 +228,7 @@ func (s *Servers) Undeprecated(ctx context.Context, names []registry.Name) ([]re
 	if len(names) == 0 {
 		return nil, ctx.Err()
 	}
-	args := make([]any, len(names))
-	for i, n := range names {
-		args[i] = n.String()
-	}
+	args := anyOf(each.Texts(names))
 	text := "SELECT " + factsOfVersion + " FROM versions AS v WHERE " + notDeprecated + ` AND v.name IN (
 		SELECT l.name FROM versions AS l WHERE l.is_latest AND l.status = 'deprecated' AND l.name IN (?` +
 		strings.Repeat(", ?", len(names)-1) + "))"

@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
@@ -237,7 +237,7 @@ func (s *mirroredStore) Adopt(ctx context.Context, names []registry.Name) error 
 	}
 	s.db.AfterCommit(ctx, func() { s.changes.hint.Add(1) })
 	_, err := s.db.ExecStatement(ctx, tx, "UPDATE versions SET origin = NULL WHERE name IN (?) AND origin IS NOT NULL",
-		bun.List(textsOf(names)))
+		bun.List(each.Texts(names)))
 	return err
 }
 
@@ -251,7 +251,7 @@ func (s *mirroredStore) End(
 	for part := range slices.Chunk(dropped, putAtOnce) {
 		for _, table := range []string{"remotes", "versions"} {
 			if _, err := s.db.ExecStatement(ctx, tx, "DELETE FROM "+table+" WHERE name = ? AND version IN (?)",
-				name.String(), bun.List(textsOf(part))); err != nil {
+				name.String(), bun.List(each.Texts(part))); err != nil {
 				return err
 			}
 		}
@@ -270,7 +270,7 @@ func (s *mirroredStore) Purge(ctx context.Context, names []registry.Name) error 
 	if !ok {
 		return errNoTransaction
 	}
-	texts := textsOf(names)
+	texts := each.Texts(names)
 	s.db.AfterCommit(ctx, func() {
 		s.changes.addRemovals(texts)
 		s.changes.hint.Add(1)
@@ -282,13 +282,4 @@ func (s *mirroredStore) Purge(ctx context.Context, names []registry.Name) error 
 		}
 	}
 	return nil
-}
-
-// textsOf returns the texts of names or versions.
-func textsOf[T fmt.Stringer](list []T) []string {
-	texts := make([]string, len(list))
-	for i, v := range list {
-		texts[i] = v.String()
-	}
-	return texts
 }

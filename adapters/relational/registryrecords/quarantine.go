@@ -9,6 +9,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -98,7 +99,7 @@ func (s *quarantineStore) Remove(
 		}
 		for part := range slices.Chunk(released, maxPriorStatuses) {
 			_, err := s.db.ExecStatement(ctx, tx, "DELETE FROM quarantined_versions WHERE name = ? AND version IN (?)",
-				name.String(), bun.List(textsOf(part)))
+				name.String(), bun.List(each.Texts(part)))
 			if err != nil {
 				return err
 			}

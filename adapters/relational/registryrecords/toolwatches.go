@@ -9,6 +9,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/tools"
@@ -138,13 +139,9 @@ func (s *watchStore) find(ctx context.Context, condition string, args ...any) ([
 func (s *watchStore) Save(ctx context.Context, w tools.Watch, holder string) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		s.db.AfterCommit(ctx, func() { s.changes.hint.Add(1) })
-		var seen []string
-		for _, mark := range w.Seen {
-			seen = append(seen, string(mark))
-		}
 		n, err := s.db.ExecStatement(ctx, tx, `UPDATE tool_watches SET next_at = ?, failures = ?, since = ?, problem = ?, seen = ?, unstable = ?,
 				received = ?, notified_at = ?, asked_at = ?, lease_holder = '', lease_until = NULL WHERE name = ? AND url = ? AND lease_holder = ?`,
-			database.NewInstant(w.NextAt), w.Failures, database.NewInstant(w.Since), w.Problem, strings.Join(seen, " "), w.Unstable,
+			database.NewInstant(w.NextAt), w.Failures, database.NewInstant(w.Since), w.Problem, strings.Join(each.Strings(w.Seen), " "), w.Unstable,
 			string(w.Received), database.NewInstant(w.NotifiedAt), database.NewInstant(w.AskedAt), w.Name.String(), indexKey(w.Remote), holder)
 		return changedOr(n, err, fault.New(fault.Conflict, "the remote is not watched any more, or another one has its lease"))
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
@@ -19,10 +20,7 @@ import (
 type webhookStore struct{ db *database.DB }
 
 func (s *webhookStore) Put(ctx context.Context, w event.Webhook) error {
-	types := make([]string, len(w.Events))
-	for i, t := range w.Events {
-		types[i] = string(t)
-	}
+	types := each.Strings(w.Events)
 	_, err := s.db.Exec(ctx,
 		"INSERT INTO webhooks (id, url, events, pattern, secret, created_at, managed_by) VALUES (?, ?, ?, ?, ?, ?, ?) "+
 			"ON CONFLICT (id) DO UPDATE SET "+replaced("url", "events", "pattern", "secret", "managed_by"),

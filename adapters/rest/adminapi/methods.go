@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/catalogue"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -38,13 +39,9 @@ type methodResponse struct {
 func (methodsResponse) manager() string { return "" }
 
 func newMethodsResponse(all *[]catalogue.Method) methodsResponse {
-	response := methodsResponse{make([]methodResponse, len(*all))}
-	for i, m := range *all {
-		response.Methods[i] = methodResponse{
-			int(m.ID), m.Path, int(m.ServiceID), m.ServiceName, append([]string{}, m.Parameters...),
-		}
-	}
-	return response
+	return methodsResponse{each.Map(*all, func(m catalogue.Method) methodResponse {
+		return methodResponse{int(m.ID), m.Path, int(m.ServiceID), m.ServiceName, append([]string{}, m.Parameters...)}
+	})}
 }
 
 func (a *API) sendMethods(ctx context.Context) (answer, error) {

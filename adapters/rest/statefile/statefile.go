@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/declaring"
 )
@@ -175,11 +176,9 @@ type Change struct {
 
 // NewChanges returns the answer with changes.
 func NewChanges(list []declaring.Change) Changes {
-	answer := Changes{make([]Change, len(list))}
-	for i, c := range list {
-		answer.Changes[i] = Change{c.Kind, c.Key, string(c.Operation), c.Fields}
-	}
-	return answer
+	return Changes{each.Map(list, func(c declaring.Change) Change {
+		return Change{c.Kind, c.Key, string(c.Operation), c.Fields}
+	})}
 }
 
 func (t *tree) readYAML(text []byte) (declaring.Node, error) {
@@ -278,10 +277,7 @@ func Encode(n *declaring.Node) any {
 	case declaring.Number:
 		return json.Number(n.Text)
 	case declaring.List:
-		list := make([]any, len(n.Items))
-		for i := range n.Items {
-			list[i] = Encode(&n.Items[i])
-		}
+		list := each.MapRef(n.Items, Encode)
 		return list
 	case declaring.Object:
 		object := map[string]any{}

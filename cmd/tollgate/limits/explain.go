@@ -11,9 +11,11 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/ratelimitapi"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/explain"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -88,10 +90,9 @@ func printExplanation(w io.Writer, r *ratelimit.Request, results []explain.Resul
 		if err := cli.PrintLine(w, title); err != nil {
 			return err
 		}
-		rows := make([]row, len(result.Tried))
-		for j, t := range result.Tried {
-			rows[j] = row{t.Level + 1, t.Entry.Key, string(t.Kind), t.Pattern, placeOf(t.At.File, t.At.Line), t.Why}
-		}
+		rows := each.Map(result.Tried, func(t ruleset.Tried) row {
+			return row{t.Level + 1, t.Entry.Key, string(t.Kind), t.Pattern, placeOf(t.At.File, t.At.Line), t.Why}
+		})
 		if len(rows) == 0 {
 			continue
 		}

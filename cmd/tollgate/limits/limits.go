@@ -10,6 +10,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/runtimedir"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/core/each"
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
@@ -69,10 +71,7 @@ func newRatelimitCheck(p cli.Process) *cobra.Command {
 		type row struct {
 			Domain string `json:"domain" column:"DOMAIN"`
 		}
-		domains := make([]row, 0, len(set.Domains()))
-		for _, d := range set.Domains() {
-			domains = append(domains, row{string(d)})
-		}
+		domains := each.Map(set.Domains(), func(d ratelimit.Domain) row { return row{string(d)} })
 		if err := o.PrintResult(p.Stdout, cli.ListTable(domains)); err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/person"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/scope"
 )
 
@@ -91,12 +92,12 @@ func (g tokenGroup) newCreate() *cobra.Command {
 	flags := c.Flags()
 	flags.StringVar(&d.Name, "name", "", "name by which people recognise it")
 	flags.StringSliceVar(&d.Scopes, "scope", nil, "what it may be used for; may be repeated: "+
-		strings.Join(cli.ToStrings(scope.All()), ", "))
+		strings.Join(each.Strings(scope.All()), ", "))
 	flags.StringVar(&expiresAt, "expires-at", "",
 		"time at which it ends, for example 2027-01-31T12:00:00Z, in 1 to 365 days (default in 90 days)")
 	flags.StringSliceVar(&d.Networks, "network", nil, "network from which it is accepted; may be repeated (default all)")
 	cli.RequireFlags(c, "name", "scope")
-	cli.CompleteValues(c, "scope", cli.ToStrings(scope.All())...)
+	cli.CompleteValues(c, "scope", each.Strings(scope.All())...)
 	cli.CheckFirst(c, func() (err error) {
 		if expiresAt != "" {
 			if d.ExpiresAt, err = time.Parse(time.RFC3339, expiresAt); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 )
@@ -46,10 +47,10 @@ func newWebhookAdd(p cli.Process) *cobra.Command {
 	}
 	var d event.Draft
 	c.Flags().StringSliceVar(&d.Events, "events", nil,
-		"events to send, comma separated: "+strings.Join(cli.ToStrings(event.Types()), ", "))
+		"events to send, comma separated: "+strings.Join(each.Strings(event.Types()), ", "))
 	c.Flags().StringVar(&d.Pattern, "pattern", "*", "servers: a name, a prefix that ends in *, or *")
 	cli.RequireFlags(c, "events")
-	cli.CompleteValues(c, "events", cli.ToStrings(event.Types())...)
+	cli.CompleteValues(c, "events", each.Strings(event.Types())...)
 	return newTableCommand(p, c, posted[addedWebhookRow](at("webhooks"), func(r run) any {
 		return map[string]any{"url": r.args[0], "events": d.Events, "pattern": d.Pattern}
 	}))
@@ -71,10 +72,7 @@ func newWebhookList(p cli.Process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		rows := make([]webhookRow, len(list))
-		for i := range list {
-			rows[i] = newWebhookRow(&list[i])
-		}
+		rows := each.MapRef(list, newWebhookRow)
 		return printWebhooks(p, o, rows)
 	}, func(r run) error {
 		rows, err := remoteWebhooks(r)
@@ -231,17 +229,13 @@ type deadEventRow struct {
 }
 
 func newWebhookRow(l *notifying.Listed) webhookRow {
-	row := webhookRow{
-		ID: string(l.ID), URL: l.URL.String(), Masked: l.URL.Masked(), Events: cli.ToStrings(l.Events), Pattern: l.Pattern.String(),
+	return webhookRow{
+		ID: string(l.ID), URL: l.URL.String(), Masked: l.URL.Masked(), Events: each.Strings(l.Events), Pattern: l.Pattern.String(),
 		CreatedAt: formatOptionalTime(l.CreatedAt),
 		Pending:   l.Pending, Dead: l.Dead, LastSuccess: formatOptionalTime(l.LastSuccess),
 		LastFailure: formatOptionalTime(l.LastFailure),
-		LastProblem: l.LastProblem, DeadEvents: make([]deadEventRow, len(l.Newest)),
+		LastProblem: l.LastProblem, DeadEvents: each.MapRef(l.Newest, newDeadEventRow),
 	}
-	for i := range l.Newest {
-		row.DeadEvents[i] = newDeadEventRow(&l.Newest[i])
-	}
-	return row
 }
 
 func newDeadEventRow(d *event.Delivery) deadEventRow {
