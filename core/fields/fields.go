@@ -193,3 +193,11 @@ func Nearest(text string, all []string) (nearest string) {
 	}
 	return nearest
 }
+
+// Clip shortens a text for a message to a number of bytes.
+func Clip(text string, most int) string {
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}

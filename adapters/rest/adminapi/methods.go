@@ -17,7 +17,7 @@ import (
 const methodsPath = root + "/methods"
 
 func (a *API) mountMethods(r fiber.Router) {
-	r.Get(methodsPath, a.read(a.operator(adminRead), a.getMethods))
+	r.Get(methodsPath, a.read(a.operator(adminRead), func(*request) act { return a.sendMethods }))
 	r.Put(methodsPath, a.write(change{audit.MethodsChange, "import", "method"}, a.operator(adminWrite), a.putMethods))
 }
 
@@ -48,8 +48,6 @@ func (a *API) sendMethods(ctx context.Context) (answer, error) {
 	all, err := a.use.Methods.List(ctx)
 	return answerWith(http.StatusOK, all, err, newMethodsResponse)
 }
-
-func (a *API) getMethods(*request) act { return a.sendMethods }
 
 func (a *API) putMethods(q *request) act {
 	if !q.body().Has("methods") {

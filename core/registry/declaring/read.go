@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/fields"
 	"github.com/tollgate-dev/tollgate/core/kinds"
 )
 
@@ -248,12 +249,7 @@ func textDetails(texts map[string]string) audit.Details {
 // maxName is the greatest length of a name in a message, in bytes.
 const maxName = 100
 
-func clip(name string) string {
-	if len(name) > maxName {
-		return strings.ToValidUTF8(name[:maxName], "") + "…"
-	}
-	return name
-}
+func clip(name string) string { return fields.Clip(name, maxName) }
 
 // Form is the form of a Node.
 type Form uint8
