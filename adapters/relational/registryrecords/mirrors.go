@@ -1,7 +1,6 @@
 package registryrecords
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -195,8 +194,8 @@ func scanTracked(row *sql.Rows) (t mirror.Tracked, err error) {
 	err = row.Scan(parsedInto(&t.Name, registry.ParseName), parsedInto(&t.Version, registry.ParseVersion), &hash,
 		parsedInto(&t.Status, registry.ParseStatus), &t.Message, database.TimeInto(&t.PublishedAt),
 		database.TimeInto(&t.StatusChangedAt), &t.Review)
-	if copy(t.Hash[:], hash) != len(hash) || len(hash) != len(t.Hash) {
-		err = cmp.Or(err, database.BrokenRow(errHash))
+	if err == nil && (copy(t.Hash[:], hash) != len(hash) || len(hash) != len(t.Hash)) {
+		err = database.BrokenRow(errHash)
 	}
 	return t, err
 }
