@@ -68,6 +68,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/tokens"
 	"github.com/tollgate-dev/tollgate/core/catalogue/manage"
 	"github.com/tollgate-dev/tollgate/core/catalogue/usage"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fitness"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
@@ -349,12 +350,11 @@ func newInstance(build registryapi.Build, c clock.Clock) overview.Instance {
 
 // newInstances returns the instances that are connected to the database.
 func newInstances(db *database.DB) overview.Instances {
-	return func(ctx context.Context) (all []overview.Instance, err error) {
+	return func(ctx context.Context) ([]overview.Instance, error) {
 		found, err := db.Instances(ctx)
-		for _, i := range found {
-			all = append(all, overview.Instance{Version: i.Version, Started: i.Since, Host: i.Host, Process: i.Process})
-		}
-		return all, err
+		return each.Map(found, func(i database.Instance) overview.Instance {
+			return overview.Instance{Version: i.Version, Started: i.Since, Host: i.Host, Process: i.Process}
+		}), err
 	}
 }
 

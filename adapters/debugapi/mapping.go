@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/files"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
 )
 
@@ -297,10 +298,7 @@ func (m *mappedMetrics) addToSeries(name string, by uint64, now time.Time) {
 	}
 	metric := mapper.EscapeMetricName(found.Name)
 	names := slices.Sorted(maps.Keys(labels))
-	values := make([]string, len(names))
-	for i, label := range names {
-		values[i] = labels[label]
-	}
+	values := each.Map(names, func(label string) string { return labels[label] })
 	key := strings.Join(slices.Concat([]string{metric}, names, values), "\xff")
 	s := m.series[key]
 	if s == nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
 )
 
@@ -96,10 +97,9 @@ func (s *Statistics) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(c.Value))
 	}
 	stats := statistics.Stats()
-	descs := make([]*prometheus.Desc, len(stats))
-	for i, stat := range stats {
-		descs[i] = prometheus.NewDesc(statistics.RuleMetric(stat), stat.Help(), ruleLabelNames(), nil)
-	}
+	descs := each.Map(stats, func(stat statistics.Stat) *prometheus.Desc {
+		return prometheus.NewDesc(statistics.RuleMetric(stat), stat.Help(), ruleLabelNames(), nil)
+	})
 	totals := s.statistics.Totals()
 	for i := range totals {
 		labels := labelPairs(&totals[i])

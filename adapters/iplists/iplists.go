@@ -20,6 +20,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/files"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/ports/signals"
 )
 
@@ -110,11 +111,7 @@ func (c Config) Validate() error {
 // Files returns the paths of the lists.
 func (c Config) Files() []string {
 	lists, _ := c.parseLists() // Validate has reported the error
-	files := make([]string, len(lists))
-	for i := range lists {
-		files[i] = lists[i].path
-	}
-	return files
+	return each.Map(lists, func(l listFile) string { return l.path })
 }
 
 // parseLists parses the setting.

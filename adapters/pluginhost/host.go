@@ -39,6 +39,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"google.golang.org/grpc"
 
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/plugins/pluginclient"
 )
@@ -212,11 +213,7 @@ func (h *Host) StartAll(ctx context.Context) error {
 
 // Status returns the status of every plugin, ordered by name.
 func (h *Host) Status() []Status {
-	all := make([]Status, len(h.plugins))
-	for i, v := range h.plugins {
-		all[i] = v.currentStatus()
-	}
-	return all
+	return each.Map(h.plugins, (*supervisor).currentStatus)
 }
 
 // Close stops all plugins and returns when their processes have ended, after a few seconds at most.

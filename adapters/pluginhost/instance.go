@@ -46,7 +46,7 @@ func launchInstance(
 	limited, cancel := context.WithTimeoutCause(ctx, s.limits.start,
 		fmt.Errorf("the plugin did not start within %v", s.limits.start))
 	defer cancel()
-	p := newProcess(s.path, s.env, log)
+	p := &process{path: s.path, env: s.env, log: log, done: make(chan struct{})}
 	config := clientConfig(s, sockets, p)
 	if cfg.Interceptor != nil {
 		config.GRPCDialOptions = append(config.GRPCDialOptions, grpc.WithChainUnaryInterceptor(cfg.Interceptor))

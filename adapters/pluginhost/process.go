@@ -47,10 +47,6 @@ type process struct {
 
 var _ runner.Runner = (*process)(nil)
 
-func newProcess(path string, env []string, log *logrus.Entry) *process {
-	return &process{path: path, env: env, log: log, done: make(chan struct{})}
-}
-
 // newRunner returns p as go-plugin's runner. cmd contains go-plugin's variables.
 func (p *process) newRunner(_ hclog.Logger, cmd *exec.Cmd, dir string) (runner.Runner, error) {
 	p.env = slices.Concat(p.env, cmd.Env, []string{handshake.LifelineKey + "=" + handshake.LifelineStdin})

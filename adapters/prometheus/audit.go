@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/assessment"
 	"github.com/tollgate-dev/tollgate/core/auth/locking"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
@@ -37,7 +38,7 @@ func NewAudit(r Registerers) *Audit {
 			Buckets: prometheus.LinearBuckets(10, 10, 10),
 		}),
 		sessions: newLabelCounters(r.Auth, "tollgate_sessions_started_total", "Started sessions, by their first trust level.",
-			"trust_level", trustLevels()...),
+			"trust_level", each.Texts(auth.TrustLevels())...),
 		stepUps: newTable(stepUps, stepUpMethods(), stepUpOutcomes()),
 		lockouts: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "tollgate_lockouts_total",
@@ -47,13 +48,6 @@ func NewAudit(r Registerers) *Audit {
 	a.history = newHistoryMetrics(r.Auth)
 	r.Auth.MustRegister(a.risk, a.lockouts)
 	return a
-}
-
-func trustLevels() (names []string) {
-	for _, l := range auth.TrustLevels() {
-		names = append(names, l.String())
-	}
-	return names
 }
 
 func stepUpMethods() []string {

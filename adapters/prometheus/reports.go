@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/lease"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
@@ -60,14 +61,10 @@ type Registerers struct {
 
 // NewReports returns a Reports.
 func NewReports(r Registerers) *Reports {
-	var kinds []string
-	for _, kind := range retention.Kinds() {
-		kinds = append(kinds, string(kind))
-	}
 	return &Reports{
 		notices: newLabelCounters(r.Auth, "tollgate_notices_total", "Notices to people about their accounts, by outcome.",
 			"outcome", noticeSent, noticeWithheld, failed, noticeDropped),
-		removed: newLabelCounters(r.All, "tollgate_records_removed_total", "Old records that were removed, by kind.", "kind", kinds...),
+		removed: newLabelCounters(r.All, "tollgate_records_removed_total", "Old records that were removed, by kind.", "kind", each.Strings(retention.Kinds())...),
 		deliveries: newLabelCounters(r.Registry, "tollgate_webhook_attempts_total",
 			"Attempts to deliver an event to a webhook, by outcome.", "outcome", deliveryDone, failed, deliveryDead),
 		eventsPending: newGauge(r.Registry, "tollgate_webhook_events_pending",

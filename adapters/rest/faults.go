@@ -57,7 +57,7 @@ func (s *Server) writeFault(c *fiber.Ctx, err error) error {
 		Log(c, s.log).WithError(err).WithField("path", loggedPath(c.Path())).Error("request failed")
 	}
 	if f.Kind == fault.Exhausted || away || f.Kind == fault.Unauthenticated && f.RetryAfter > 0 {
-		setRetryAfter(c, f.RetryAfter)
+		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(RetrySeconds(f.RetryAfter)))
 	}
 	if f.Kind == fault.Exhausted {
 		s.setExhausted(c, f)
@@ -129,10 +129,6 @@ func protocolMessage(e *fiber.Error) string {
 	default:
 		return strings.ToLower(http.StatusText(e.Code))
 	}
-}
-
-func setRetryAfter(c *fiber.Ctx, d time.Duration) {
-	c.Set(fiber.HeaderRetryAfter, strconv.Itoa(RetrySeconds(d)))
 }
 
 // setExhausted sets the headers of the limit that was exceeded: nothing remains until the client

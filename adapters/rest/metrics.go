@@ -8,6 +8,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tollgate-dev/tollgate/core/each"
 )
 
 // The labels of requests without a part, without a route, and with a method that no route has.
@@ -68,11 +70,7 @@ func (m *requestMetrics) addRoutes(app *fiber.App, parts []Part) {
 			}
 		}
 	}
-	names := []string{partNone}
-	for _, p := range parts {
-		names = append(names, p.Name())
-	}
-	for _, name := range names {
+	for _, name := range append(each.Map(parts, Part.Name), partNone) {
 		for _, method := range app.Config().RequestMethods {
 			label := method
 			if method == fiber.MethodTrace { // the method of all unknown methods, see adjustServer

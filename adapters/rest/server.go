@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
 	"github.com/tollgate-dev/tollgate/adapters/requestbody"
 	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -148,11 +149,7 @@ type Route struct{ Method, Path string }
 
 // Routes returns all routes.
 func (s *Server) Routes() []Route {
-	var list []Route
-	for _, r := range s.app.GetRoutes(true) {
-		list = append(list, Route{r.Method, r.Path})
-	}
-	return list
+	return each.Map(s.app.GetRoutes(true), func(r fiber.Route) Route { return Route{r.Method, r.Path} })
 }
 
 // adjustServer changes behaviour for which Fiber has no setting:

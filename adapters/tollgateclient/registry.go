@@ -8,6 +8,7 @@ import (
 	"net/url"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/urlorigin"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -87,11 +88,7 @@ type listAnswer struct {
 }
 
 func (a listAnswer) toRecords() []Record {
-	list := make([]Record, 0, len(a.Servers))
-	for _, one := range a.Servers {
-		list = append(list, one.toRecord())
-	}
-	return list
+	return each.Map(a.Servers, recordAnswer.toRecord)
 }
 
 // ParseRecords returns the versions of a page of a list.

@@ -1,6 +1,8 @@
 package traffic
 
 import (
+	"github.com/tollgate-dev/tollgate/core/each"
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/simulate"
 )
 
@@ -46,20 +48,17 @@ type KeyRefused struct {
 
 // NewComparison returns the JSON of a report.
 func NewComparison(r simulate.Report) Comparison {
-	c := Comparison{
+	return Comparison{
 		Calls: r.Calls, Old: RefusedCalls{r.OldRefused}, New: RefusedCalls{r.NewRefused},
 		NewlyRefused: r.NewlyRefused, NewlyAdmitted: r.NewlyAdmitted,
-		Rules: make([]RuleRefused, len(r.Rules)), Unused: make([]UnusedRule, len(r.Unused)),
-		Keys: make([]KeyRefused, len(r.Keys)),
+		Rules: each.Map(r.Rules, func(rule simulate.RuleChange) RuleRefused {
+			return RuleRefused{string(rule.Domain), rule.Path, rule.Calls, rule.OldRefused, rule.NewRefused}
+		}),
+		Unused: each.Map(r.Unused, func(rule *ratelimit.Rule) UnusedRule {
+			return UnusedRule{string(rule.Domain), rule.Written}
+		}),
+		Keys: each.Map(r.Keys, func(k simulate.KeyChange) KeyRefused {
+			return KeyRefused{string(k.Domain), k.Descriptor, k.OldRefused, k.NewRefused}
+		}),
 	}
-	for i, rule := range r.Rules {
-		c.Rules[i] = RuleRefused{string(rule.Domain), rule.Path, rule.Calls, rule.OldRefused, rule.NewRefused}
-	}
-	for i, rule := range r.Unused {
-		c.Unused[i] = UnusedRule{string(rule.Domain), rule.Written}
-	}
-	for i, k := range r.Keys {
-		c.Keys[i] = KeyRefused{string(k.Domain), k.Descriptor, k.OldRefused, k.NewRefused}
-	}
-	return c
 }

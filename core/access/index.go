@@ -239,12 +239,12 @@ func addSize(sizes []int, n int) []int {
 // fitting calls try with the rules that a question about a tool with traits may fit: with those of each list in their order, until
 // it returns false.
 func (l *lists) fitting(q *Question, of toolserver.Traits, try func(int32) bool) {
-	each(l.rest, try)
+	tryAll(l.rest, try)
 	if l.hints != nil {
-		each(l.hints[of], try)
+		tryAll(l.hints[of], try)
 	}
 	if l.methods != nil {
-		each(l.methods[q.Call.Class], try)
+		tryAll(l.methods[q.Call.Class], try)
 	}
 	if tool := q.Call.Tool(); tool != "" {
 		l.tools.each(tool, try)
@@ -259,13 +259,13 @@ func (l *lists) fitting(q *Question, of toolserver.Traits, try func(int32) bool)
 	}
 	for _, n := range l.bits {
 		if network, err := q.From.Unmap().WithZone("").Prefix(n); err == nil { // of the other version of IP
-			each(l.networks[network], try)
+			tryAll(l.networks[network], try)
 		}
 	}
 }
 
-// each calls try with the rules of a list until it returns false, which it then returns.
-func each(list []int32, try func(int32) bool) bool {
+// tryAll calls try with the rules of a list until it returns false, which it then returns.
+func tryAll(list []int32, try func(int32) bool) bool {
 	for _, i := range list {
 		if !try(i) {
 			return false
@@ -277,7 +277,7 @@ func each(list []int32, try func(int32) bool) bool {
 // all returns all rules, some of them more than once.
 func (l *lists) all() iter.Seq[int32] {
 	return func(yield func(int32) bool) {
-		_ = each(l.rest, yield) && eachOf(l.methods, yield) && eachOf(l.networks, yield) && eachOf(l.hints, yield) &&
+		_ = tryAll(l.rest, yield) && eachOf(l.methods, yield) && eachOf(l.networks, yield) && eachOf(l.hints, yield) &&
 			eachHashed(l.tools, yield) && eachHashed(l.prefixes, yield) &&
 			eachHashed(l.clients, yield)
 	}
@@ -285,7 +285,7 @@ func (l *lists) all() iter.Seq[int32] {
 
 func eachOf[K comparable](all map[K][]int32, try func(int32) bool) bool {
 	for _, list := range all {
-		if !each(list, try) {
+		if !tryAll(list, try) {
 			return false
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/email"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/fields"
@@ -211,13 +212,10 @@ func (s Selector) String() string {
 
 // Fields returns the rule as ParseRule reads it, without empty fields.
 func (r *Rule) Fields() audit.Details {
-	subjects := make([]string, len(r.Subjects))
-	for i, s := range r.Subjects {
-		subjects[i] = s.String()
-	}
+	subjects := each.Texts(r.Subjects)
 	all := audit.Details{
 		"name": audit.Text(r.Name), "order": audit.Number(r.Order), "effect": audit.Text(r.Effect),
-		"subjects": audit.Texts(subjects), "servers": audit.Texts(toolserver.PatternTexts(r.Servers)),
+		"subjects": audit.Texts(subjects), "servers": audit.Texts(each.Texts(r.Servers)),
 		"mode": audit.Text(r.Mode),
 	}
 	fields.SetTexts(all, "methods", r.Methods)

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/tollgate-dev/tollgate/core/each"
 )
 
 // sentences are what was done, by category and action: the verb in the past, its infinitive, and the
@@ -290,11 +292,7 @@ func inWords(value Value, name func(string) string) string {
 	case Flag:
 		return map[bool]string{true: "yes", false: "no"}[bool(v)]
 	case List:
-		parts := make([]string, len(v))
-		for i := range v {
-			parts[i] = inWords(v[i], name)
-		}
-		return strings.Join(parts, ", ")
+		return strings.Join(each.Map(v, func(one Value) string { return inWords(one, name) }), ", ")
 	}
 	return ""
 }

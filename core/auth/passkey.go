@@ -3,6 +3,8 @@ package auth
 import (
 	"slices"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/core/each"
 )
 
 // PasskeyID names a passkey. It is a UUID.
@@ -72,10 +74,7 @@ func ParsePasskeyName(name string) (string, error) {
 // CredentialsOf returns the credentials of passkeys that are not suspended.
 func CredentialsOf(all []Passkey) (good []Credential) {
 	all = slices.DeleteFunc(slices.Clone(all), func(p Passkey) bool { return !p.SuspendedAt.IsZero() })
-	for _, p := range all {
-		good = append(good, p.Credential)
-	}
-	return good
+	return each.Map(all, func(p Passkey) Credential { return p.Credential })
 }
 
 // PasskeyAlgorithms returns the algorithms of passkeys as COSE numbers them, the best first: EdDSA,

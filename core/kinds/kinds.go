@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -135,11 +136,7 @@ type Option struct{ Value, Text string }
 
 // Words returns options whose texts are their values.
 func Words[T ~string](values ...T) []Option {
-	options := make([]Option, len(values))
-	for i, v := range values {
-		options[i] = Option{string(v), string(v)}
-	}
-	return options
+	return each.Map(values, func(v T) Option { return Option{string(v), string(v)} })
 }
 
 // Complete returns the values of fields with those that are missing: no text is null, and a list

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/kinds"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -222,11 +223,7 @@ func (o Of[T]) Parse(fields audit.Details) (management.Object, error) {
 // List implements management.Objects.
 func (o Of[T]) List(ctx context.Context, after string, limit int) ([]management.Object, error) {
 	all, err := o.All(ctx, after, limit)
-	objects := make([]management.Object, len(all))
-	for i := range all {
-		objects[i] = o.stored(ctx, &all[i])
-	}
-	return objects, err
+	return each.MapRef(all, func(one *T) management.Object { return o.stored(ctx, one) }), err
 }
 
 // Get implements management.Objects.

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -217,12 +218,7 @@ func (l *Lineage) followHidden(r Release, u StatusUpdate, at time.Time) bool {
 
 // findPrior returns the index of the prior status of a version, or -1.
 func (l *Lineage) findPrior(version Version) int {
-	for i := range l.prior {
-		if l.prior[i].Version == version {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(l.prior, func(p PriorStatus) bool { return p.Version == version })
 }
 
 // carry adds the entries that versions of an import bring, and hides what they cover. held are

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -78,10 +79,7 @@ func (s Selection) Names() []NameRange {
 // union returns the names that one of the patterns selects, as ordered ranges without common names.
 // The ranges of two patterns have no common names, or one of them is within the other.
 func union(patterns []Pattern) []NameRange {
-	ranges := make([]NameRange, 0, len(patterns))
-	for _, p := range patterns {
-		ranges = append(ranges, p.Range())
-	}
+	ranges := each.Map(patterns, Pattern.Range)
 	slices.SortFunc(ranges, func(a, b NameRange) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(b.Below, a.Below))
 	})

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 )
@@ -59,10 +60,7 @@ func (s Set) Has(one Scope) bool {
 
 // String returns the scopes separated by spaces (RFC 6749, 3.3).
 func (s Set) String() string {
-	names := make([]string, len(s))
-	for i, one := range s {
-		names[i] = string(one)
-	}
+	names := each.Strings(s)
 	return strings.Join(names, " ")
 }
 

@@ -71,15 +71,6 @@ func (p Pattern) Covers(q Pattern) bool {
 	return q.value != "" && strings.HasPrefix(strings.TrimSuffix(q.value, "*"), prefix)
 }
 
-// PatternTexts returns patterns as they were given.
-func PatternTexts(list []Pattern) []string {
-	texts := make([]string, len(list))
-	for i, p := range list {
-		texts[i] = p.value
-	}
-	return texts
-}
-
 // Overlaps reports whether there is a name that both patterns select.
 func (p Pattern) Overlaps(q Pattern) bool { return p.Covers(q) || q.Covers(p) }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
@@ -252,10 +253,7 @@ func actionScope(a registry.Action) scope.Scope {
 
 // RequireAction returns the error of RequireScope for the scopes of some actions.
 func (c Caller) RequireAction(oneOf ...registry.Action) error {
-	scopes := make([]scope.Scope, len(oneOf))
-	for i, a := range oneOf {
-		scopes[i] = actionScope(a)
-	}
+	scopes := each.Map(oneOf, actionScope)
 	return c.RequireScope(scopes...)
 }
 

@@ -2,6 +2,7 @@ package registrystore
 
 import (
 	"context"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/tools"
@@ -32,4 +33,37 @@ type ToolLists interface {
 	// Withdraw deletes the list that is not approved of the version, part and source of s, or returns
 	// fault.NotFound. It reads no other field of s.
 	Withdraw(ctx context.Context, s tools.Stored) error
+}
+
+// ToolWatches stores which remotes are asked for their tools, and when. Its methods join the transaction
+// that the context carries. A change of the problem of a watch is one of Changes.
+type ToolWatches interface {
+	// Refresh makes a watch, due now, of each remote without one that can be asked: of a version that is
+	// listed, or in quarantine by tools.Service alone, and no longer than 1,000 bytes. It removes those
+	// whose remote is gone, unless somebody has its lease, and makes those due whose next question is later
+	// than an interval and MaxSkew from now, or a day and MaxSkew, if the remote is away or unstable.
+	Refresh(ctx context.Context, now time.Time, interval time.Duration) error
+	// Claim gives a holder the watch that is due for the longest time and of which no one else has the
+	// lease, with its versions in order; false without one, or if c.Most leases are held. If
+	// c names a remote, it gives that one, also if it is not due, or has no watch yet, and others have
+	// leases. A holder whose time is later than the new one by more than MaxSkew has it no more.
+	// Callers at once never get one watch.
+	Claim(ctx context.Context, c WatchClaim) (tools.Watch, bool, error)
+	// Save stores a watch, except for its versions, and ends the lease. It returns fault.Conflict, and
+	// stores nothing, unless the holder has the lease.
+	Save(ctx context.Context, w tools.Watch, holder string) error
+	// Of returns the watches of a server by remote, without their versions.
+	Of(ctx context.Context, name registry.Name) ([]tools.Watch, error)
+	// CountChanged returns of how many versions a list waits that was asked for and differs from the
+	// approved one.
+	CountChanged(ctx context.Context) (int, error)
+}
+
+// WatchClaim says which watch a holder wants.
+type WatchClaim struct {
+	Lease
+
+	Most   int           // leases that may be held at once
+	Name   registry.Name // zero for any
+	Remote registry.RemoteURL
 }

@@ -69,7 +69,7 @@ var withinFamily = map[ring][]ring{
 
 // kernelPackages are the folders of core that belong to no hexagon.
 var kernelPackages = []string{
-	"core/audit", "core/email", "core/fault", "core/fields", "core/fitness", "core/jsonvalue", "core/kinds", "core/moment", "core/page", "core/recent", "core/requestid", "core/scope", "core/toolserver",
+	"core/audit", "core/each", "core/email", "core/fault", "core/fields", "core/fitness", "core/jsonvalue", "core/kinds", "core/moment", "core/page", "core/recent", "core/requestid", "core/scope", "core/toolserver",
 	"core/trustlevel",
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"slices"
@@ -99,12 +100,7 @@ func parseRegistries(content []byte) (map[string][]privateRegistry, error) {
 		return nil, errors.New(
 			"is not a list of baseUrl, username, password, token and tokenHosts for each registryType")
 	}
-	kinds := make([]string, 0, len(byType))
-	for kind := range byType {
-		kinds = append(kinds, kind)
-	}
-	slices.Sort(kinds)
-	for _, kind := range kinds {
+	for _, kind := range slices.Sorted(maps.Keys(byType)) {
 		for i, r := range byType[kind] {
 			if err := r.validate(); err != nil {
 				return nil, fmt.Errorf("%s[%d]: %w", kind, i, err)

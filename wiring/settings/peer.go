@@ -2,8 +2,8 @@ package settings
 
 import (
 	"fmt"
+	"maps"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -14,12 +14,7 @@ import (
 // both are set and differ, it keeps ours and warns. It also warns of a variable of that service
 // that has no effect here.
 func (e *environment) adoptPeerNames() {
-	names := make([]string, 0, len(e.values))
-	for name := range e.values {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, theirs := range names {
+	for _, theirs := range slices.Sorted(maps.Keys(e.values)) {
 		if why, ok := unusedPeerNames[theirs]; ok {
 			e.warnings = append(e.warnings, theirs+" is not used: "+why)
 			continue

@@ -10,6 +10,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/pause"
+	"github.com/tollgate-dev/tollgate/core/each"
 )
 
 // checkInterval is how often a Watcher checks its files. It reads a changed file only when two
@@ -54,10 +55,9 @@ func NewWatcher(log *logrus.Entry, files ...WatchedFile) *Watcher {
 func OpenWatched[R interface{ Reload(path string) error }](
 	log *logrus.Entry, paths []string, open func() (R, error),
 ) (opened R, stop func(), err error) {
-	files := make([]WatchedFile, len(paths))
-	for i, path := range paths {
-		files[i] = WatchedFile{Path: path, Reload: func(p string) error { return opened.Reload(p) }}
-	}
+	files := each.Map(paths, func(path string) WatchedFile {
+		return WatchedFile{Path: path, Reload: func(p string) error { return opened.Reload(p) }}
+	})
 	w := NewWatcher(log, files...)
 	if opened, err = open(); err != nil {
 		return opened, nil, err

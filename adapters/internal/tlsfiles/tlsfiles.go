@@ -16,6 +16,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/files"
+	"github.com/tollgate-dev/tollgate/core/each"
 )
 
 // ClientFile is a file and the setting that names it.
@@ -191,10 +192,7 @@ func (f *follower) currentConfig() *tls.Config {
 }
 
 func statesOf(paths []string) []files.State {
-	found := make([]files.State, len(paths))
-	for i, path := range paths {
-		found[i] = files.StateOf(path)
-	}
+	found := each.Map(paths, files.StateOf)
 	return found
 }
 

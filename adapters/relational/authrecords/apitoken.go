@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/scope"
 )
@@ -52,10 +53,7 @@ func newAPITokenRow(t auth.APIToken) *apiTokenRow {
 	} else {
 		r.UserID = auth.UserID(t.Owner)
 	}
-	networks := make([]string, len(t.Networks))
-	for i, n := range t.Networks {
-		networks[i] = n.String()
-	}
+	networks := each.Texts(t.Networks)
 	r.Networks = strings.Join(networks, " ")
 	return r
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -190,10 +191,7 @@ func (t table[V, R]) readPage(
 }
 
 func (t table[V, R]) toRecords(rows []R) []V {
-	records := make([]V, len(rows))
-	for i := range rows {
-		records[i] = t.toRecord(&rows[i])
-	}
+	records := each.MapRef(rows, t.toRecord)
 	return records
 }
 

@@ -56,11 +56,11 @@ func (d *DB) classifyCall(caller, bounded context.Context, began time.Time, err 
 		d.dialect.Breaker.noteAnswer()
 		return nil
 	case caller.Err() != nil:
-		if d.isLost(err) || errors.Is(err, sql.ErrTxDone) {
+		if d.is(err, Lost) || errors.Is(err, sql.ErrTxDone) {
 			return caller.Err()
 		}
 		return err
-	case d.isLost(err), bounded.Err() != nil && (errors.Is(err, bounded.Err()) || errors.Is(err, sql.ErrTxDone)):
+	case d.is(err, Lost), bounded.Err() != nil && (errors.Is(err, bounded.Err()) || errors.Is(err, sql.ErrTxDone)):
 		d.dialect.Breaker.requestProbe(began)
 		return unavailable(err)
 	}
@@ -114,11 +114,11 @@ func (d *DB) retryLost(ctx context.Context, try func() (again bool, err error)) 
 	began := time.Now()
 	for n := 1; ; n++ {
 		again, err := try()
-		for again && d.isCrowded(err) && time.Since(began) < cmp.Or(d.dialect.CallTimeout, crowdedTime) &&
+		for again && d.is(err, Crowded) && time.Since(began) < cmp.Or(d.dialect.CallTimeout, crowdedTime) &&
 			pause.For(ctx, crowdedGap) {
 			again, err = try()
 		}
-		if n == maxTries || !again || !d.isLost(err) || d.dialect.Breaker.Refuses() {
+		if n == maxTries || !again || !d.is(err, Lost) || d.dialect.Breaker.Refuses() {
 			return err
 		}
 		if d.dialect.Breaker.retireIdleSince(time.Now()); n == maxTries-1 {
@@ -176,18 +176,5 @@ func BrokenRow(err error) error {
 	return fault.Wrap(fault.Internal, "a record of the database breaks a rule", err)
 }
 
-// isRetryable reports whether the database requests that the transaction that ended with err runs
-// again.
-func (d *DB) isRetryable(err error) bool {
-	return err != nil && d.dialect.Classify(err) == Retrying
-}
-
-// isLost reports whether err is a connection that could not be made, or broke.
-func (d *DB) isLost(err error) bool {
-	return err != nil && d.dialect.Classify(err) == Lost
-}
-
-// isCrowded reports whether err is a connection that the server refused because all are in use.
-func (d *DB) isCrowded(err error) bool {
-	return err != nil && d.dialect.Classify(err) == Crowded
-}
+// is reports whether err is an error of a class.
+func (d *DB) is(err error, c Class) bool { return err != nil && d.dialect.Classify(err) == c }

@@ -55,6 +55,18 @@ func (i *Instant) Scan(src any) error {
 	return nil
 }
 
+// TimeInto scans the time of a column into a time of the core.
+func TimeInto(t *time.Time) sql.Scanner { return timeColumn{t} }
+
+type timeColumn struct{ into *time.Time }
+
+func (c timeColumn) Scan(src any) error {
+	var at Instant
+	err := at.Scan(src)
+	*c.into = at.Time
+	return err
+}
+
 // Instants are times in one column, in order: a JSON array of microseconds since the epoch.
 type Instants []time.Time
 

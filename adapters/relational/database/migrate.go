@@ -110,7 +110,7 @@ func (d *DB) migrateTo(ctx context.Context, n int) (applied []string, err error)
 	for failed := 0; ; {
 		name, err := d.migrateNext(ctx, db, all, last)
 		switch {
-		case d.isRetryable(err) && (failed < minMigrationRetries || time.Since(began) < d.dialect.Migrations.RetryTime):
+		case d.is(err, Retrying) && (failed < minMigrationRetries || time.Since(began) < d.dialect.Migrations.RetryTime):
 			failed++
 			if !pause.For(ctx, firstWait<<min(failed, maxDoubled)) {
 				return applied, ctx.Err()

@@ -71,7 +71,7 @@ func (d *DB) Atomically(ctx context.Context, do func(ctx context.Context) error)
 		delay := firstWait
 		for run := 1; ; run++ {
 			err := d.retryLost(ctx, func() (uncommitted bool, err error) { return d.runOnce(ctx, do) })
-			if run == maxRuns || !d.isRetryable(err) {
+			if run == maxRuns || !d.is(err, Retrying) {
 				d.noteWrite(err)
 				return err
 			}
@@ -197,7 +197,7 @@ func (d *DB) beginInTurn(ctx context.Context) (tx bun.Tx, release func(), err er
 	conn, err := d.writer.Conn(waiting)
 	if err == nil {
 		for {
-			if tx, err = conn.BeginTx(ctx, nil); !d.isRetryable(err) || waiting.Err() != nil {
+			if tx, err = conn.BeginTx(ctx, nil); !d.is(err, Retrying) || waiting.Err() != nil {
 				break
 			}
 		}
@@ -206,7 +206,7 @@ func (d *DB) beginInTurn(ctx context.Context) (tx bun.Tx, release func(), err er
 			release()
 		}
 	}
-	if (d.isRetryable(err) || errors.Is(err, context.DeadlineExceeded)) && ctx.Err() == nil {
+	if (d.is(err, Retrying) || errors.Is(err, context.DeadlineExceeded)) && ctx.Err() == nil {
 		err = errBusy
 	}
 	return tx, release, err

@@ -28,14 +28,11 @@ func (s *appliedStateStore) Save(ctx context.Context, a registry.AppliedState) e
 func (s *appliedStateStore) List(ctx context.Context) ([]registry.AppliedState, error) {
 	find := database.Query{Text: `SELECT owner, apply_id, applied_by, applied_at, objects FROM applied_states
 		ORDER BY owner`, Fixed: true}
-	return database.CollectAll(ctx, s.db, find, func(row *sql.Rows) (registry.AppliedState, error) {
-		var a registry.AppliedState
-		var at database.Instant
-		var objects string
-		if err := row.Scan(&a.Owner, &a.ApplyID, &a.By, &at, &objects); err != nil {
-			return registry.AppliedState{}, err
+	return database.CollectAll(ctx, s.db, find, func(row *sql.Rows) (a registry.AppliedState, err error) {
+		var objects []byte
+		if err = row.Scan(&a.Owner, &a.ApplyID, &a.By, database.TimeInto(&a.At), &objects); err != nil {
+			return a, err
 		}
-		a.At = at.Time
-		return a, checkRow(json.Unmarshal([]byte(objects), &a.Objects))
+		return a, checkRow(json.Unmarshal(objects, &a.Objects))
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/tools"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -403,10 +404,7 @@ func (s catalogueStore) finding(
 	if len(rows) == 0 {
 		return f, nil
 	}
-	names := make([]string, len(rows))
-	for i, r := range rows {
-		names[i] = r.name
-	}
+	names := each.Map(rows, func(r foundRow) string { return r.name })
 	found, err := database.CollectAll(ctx, s.db, database.Query{
 		Text: "SELECT c.summary, c.facets, coalesce(r.decided_by, ''), r.decided_at, " + factsOfVersion +
 			` FROM catalogue AS c JOIN versions AS v ON v.name = c.name LEFT JOIN reviews AS r ON r.id = (
@@ -424,11 +422,9 @@ func (s catalogueStore) finding(
 
 func scanFoundServer(row *sql.Rows) (f registrystore.FoundServer, err error) {
 	var summary, facets, facts string
-	var at database.Instant
-	if err = row.Scan(&summary, &facets, &f.ApprovedBy, &at, &facts); err != nil {
+	if err = row.Scan(&summary, &facets, &f.ApprovedBy, database.TimeInto(&f.ApprovedAt), &facts); err != nil {
 		return f, err
 	}
-	f.ApprovedAt = at.Time
 	f.Title, f.Description, _ = strings.Cut(summary, "\n")
 	for _, text := range strings.Fields(facets) {
 		f.Facets = append(f.Facets, registry.Facet(text))

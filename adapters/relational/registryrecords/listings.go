@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/access"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/accessstore"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -227,10 +228,7 @@ func (s *Servers) Undeprecated(ctx context.Context, names []registry.Name) ([]re
 	if len(names) == 0 {
 		return nil, ctx.Err()
 	}
-	args := make([]any, len(names))
-	for i, n := range names {
-		args[i] = n.String()
-	}
+	args := anyOf(each.Texts(names))
 	text := "SELECT " + factsOfVersion + " FROM versions AS v WHERE " + notDeprecated + ` AND v.name IN (
 		SELECT l.name FROM versions AS l WHERE l.is_latest AND l.status = 'deprecated' AND l.name IN (?` +
 		strings.Repeat(", ?", len(names)-1) + "))"
@@ -244,4 +242,32 @@ func scanRelease(row *sql.Rows) (r registry.Release, err error) {
 		return r, err
 	}
 	return parseFacts(facts)
+}
+
+func (s listingStore) AddCalls(ctx context.Context, day int64, all []accessstore.Calls) error {
+	if len(all) == 0 {
+		return ctx.Err()
+	}
+	var args []any
+	for _, one := range all {
+		args = append(args, day, one.Server, one.All, one.Denied)
+	}
+	// The old days go first: an error means that nothing was added, and the caller adds it again.
+	if _, err := s.db.Exec(ctx, "DELETE FROM server_calls WHERE day <= ?", day-accessstore.KeptDays); err != nil {
+		return err
+	}
+	_, err := s.db.Exec(ctx, "INSERT INTO server_calls (day, name, calls, denied) VALUES (?, ?, ?, ?)"+strings.Repeat(", (?, ?, ?, ?)", len(all)-1)+
+		" ON CONFLICT (day, name) DO UPDATE SET calls = server_calls.calls + EXCLUDED.calls, denied = server_calls.denied + EXCLUDED.denied", args...)
+	return err
+}
+
+func (s listingStore) CallsOf(ctx context.Context, server string, from int64) (accessstore.Calls, error) {
+	args := []any{server}
+	for day := range int64(accessstore.KeptDays) { // each is found by the key
+		args = append(args, from+day)
+	}
+	q := database.Query{Text: "SELECT coalesce(sum(calls), 0), coalesce(sum(denied), 0) FROM server_calls WHERE name = ? AND day IN (?" +
+		strings.Repeat(", ?", accessstore.KeptDays-1) + ")", Args: args, Fixed: true}
+	found := accessstore.Calls{Server: server}
+	return found, s.db.ScanRow(ctx, q, &found.All, &found.Denied)
 }

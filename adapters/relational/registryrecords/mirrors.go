@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
@@ -190,21 +190,14 @@ var errHash = errors.New("the hash of a mirrored version has another length")
 
 // scanTracked scans a row that has mirroredColumns.
 func scanTracked(row *sql.Rows) (t mirror.Tracked, err error) {
-	var name, version, status, reviewID string
 	var hash []byte
-	var published, changed database.Instant
-	if err := row.Scan(&name, &version, &hash, &status, &t.Message, &published, &changed, &reviewID); err != nil {
-		return t, err
+	err = row.Scan(parsedInto(&t.Name, registry.ParseName), parsedInto(&t.Version, registry.ParseVersion), &hash,
+		parsedInto(&t.Status, registry.ParseStatus), &t.Message, database.TimeInto(&t.PublishedAt),
+		database.TimeInto(&t.StatusChangedAt), &t.Review)
+	if err == nil && (copy(t.Hash[:], hash) != len(hash) || len(hash) != len(t.Hash)) {
+		err = database.BrokenRow(errHash)
 	}
-	var broken [4]error
-	if copy(t.Hash[:], hash) != len(hash) || len(hash) != len(t.Hash) {
-		broken[0] = errHash
-	}
-	t.Name, broken[1] = registry.ParseName(name)
-	t.Version, broken[2] = registry.ParseVersion(version)
-	t.Status, broken[3] = registry.ParseStatus(status)
-	t.PublishedAt, t.StatusChangedAt, t.Review = published.Time, changed.Time, registry.ReviewID(reviewID)
-	return t, checkRow(broken[:]...)
+	return t, err
 }
 
 // putAtOnce is the number of states in one statement.
@@ -243,7 +236,7 @@ func (s *mirroredStore) Adopt(ctx context.Context, names []registry.Name) error 
 	}
 	s.db.AfterCommit(ctx, func() { s.changes.hint.Add(1) })
 	_, err := s.db.ExecStatement(ctx, tx, "UPDATE versions SET origin = NULL WHERE name IN (?) AND origin IS NOT NULL",
-		bun.List(textsOf(names)))
+		bun.List(each.Texts(names)))
 	return err
 }
 
@@ -257,7 +250,7 @@ func (s *mirroredStore) End(
 	for part := range slices.Chunk(dropped, putAtOnce) {
 		for _, table := range []string{"remotes", "versions"} {
 			if _, err := s.db.ExecStatement(ctx, tx, "DELETE FROM "+table+" WHERE name = ? AND version IN (?)",
-				name.String(), bun.List(textsOf(part))); err != nil {
+				name.String(), bun.List(each.Texts(part))); err != nil {
 				return err
 			}
 		}
@@ -276,7 +269,7 @@ func (s *mirroredStore) Purge(ctx context.Context, names []registry.Name) error 
 	if !ok {
 		return errNoTransaction
 	}
-	texts := textsOf(names)
+	texts := each.Texts(names)
 	s.db.AfterCommit(ctx, func() {
 		s.changes.addRemovals(texts)
 		s.changes.hint.Add(1)
@@ -288,13 +281,4 @@ func (s *mirroredStore) Purge(ctx context.Context, names []registry.Name) error 
 		}
 	}
 	return nil
-}
-
-// textsOf returns the texts of names or versions.
-func textsOf[T fmt.Stringer](list []T) []string {
-	texts := make([]string, len(list))
-	for i, v := range list {
-		texts[i] = v.String()
-	}
-	return texts
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
@@ -61,10 +62,7 @@ func partsOfWord(before, word string, step int) []part {
 // withHexParts is syntax.withParts with an index of FTS5, whose words are parts in hexadecimal
 // digits.
 func withHexParts(all []part) condition {
-	words := make([]string, len(all))
-	for i, p := range all {
-		words[i] = hex.EncodeToString([]byte(p.text))
-	}
+	words := each.Map(all, func(p part) string { return hex.EncodeToString([]byte(p.text)) })
 	return condition{
 		"catalogue_parts JOIN catalogue AS c ON c.id = catalogue_parts.rowid WHERE catalogue_parts MATCH ?",
 		[]any{strings.Join(words, " ")},

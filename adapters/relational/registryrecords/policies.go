@@ -10,6 +10,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
@@ -55,10 +56,7 @@ func selectPolicies(q *registrystore.PolicyQuery) database.Query {
 	fixed := q.CheckedBefore.IsZero()
 	var c condition
 	if q.IDs != nil {
-		args := make([]any, len(q.IDs))
-		for i, id := range q.IDs {
-			args[i] = string(id)
-		}
+		args := anyOf(each.Strings(q.IDs))
 		c = c.and("id IN (?"+strings.Repeat(", ?", len(args)-1)+")", args...)
 		fixed = fixed && len(args) == 1
 	}
@@ -199,11 +197,7 @@ func parseCheckTime(i database.Instant) time.Time {
 }
 
 func joinActions(actions []publisher.Action) string {
-	words := make([]string, len(actions))
-	for i, a := range actions {
-		words[i] = string(a)
-	}
-	return strings.Join(words, ",")
+	return strings.Join(each.Strings(actions), ",")
 }
 
 func parseActions(text string) (actions []publisher.Action, err error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -38,16 +39,10 @@ func (s *quarantineStore) PriorStatuses(ctx context.Context, name registry.Name)
 		Text: "SELECT version, status, status_message, status_changed_at FROM quarantined_versions WHERE name = ? ORDER BY version",
 		Args: []any{name.String()},
 	}
-	return database.CollectAll(ctx, s.db, q, func(row *sql.Rows) (registry.PriorStatus, error) {
-		var version, status, message string
-		var changed database.Instant
-		if err := row.Scan(&version, &status, &message, &changed); err != nil {
-			return registry.PriorStatus{}, err
-		}
-		v, noVersion := registry.ParseVersion(version)
-		st, noStatus := registry.ParseStatus(status)
-		return registry.PriorStatus{Version: v, Status: st, Message: message, ChangedAt: changed.Time},
-			checkRow(noVersion, noStatus)
+	return database.CollectAll(ctx, s.db, q, func(row *sql.Rows) (p registry.PriorStatus, err error) {
+		err = row.Scan(parsedInto(&p.Version, registry.ParseVersion), parsedInto(&p.Status, registry.ParseStatus), &p.Message,
+			database.TimeInto(&p.ChangedAt))
+		return p, err
 	})
 }
 
@@ -104,7 +99,7 @@ func (s *quarantineStore) Remove(
 		}
 		for part := range slices.Chunk(released, maxPriorStatuses) {
 			_, err := s.db.ExecStatement(ctx, tx, "DELETE FROM quarantined_versions WHERE name = ? AND version IN (?)",
-				name.String(), bun.List(textsOf(part)))
+				name.String(), bun.List(each.Texts(part)))
 			if err != nil {
 				return err
 			}
@@ -146,19 +141,9 @@ func nameMatches(p registry.Pattern) condition {
 }
 
 func (s *quarantineStore) queryEntries(ctx context.Context, q database.Query) ([]registry.Quarantined, error) {
-	return database.CollectAll(ctx, s.db, q, func(row *sql.Rows) (registry.Quarantined, error) {
-		var name, version, reason, by string
-		var since database.Instant
-		if err := row.Scan(&name, &version, &reason, &since, &by); err != nil {
-			return registry.Quarantined{}, err
-		}
-		e := registry.Quarantined{Since: since.Time, By: registry.Holder(by)}
-		var broken [3]error
-		e.Name, broken[0] = registry.ParseName(name)
-		if version != "" {
-			e.Version, broken[1] = registry.ParseVersion(version)
-		}
-		e.Reason, broken[2] = registry.ParseReason(reason)
-		return e, checkRow(broken[:]...)
+	return database.CollectAll(ctx, s.db, q, func(row *sql.Rows) (e registry.Quarantined, err error) {
+		err = row.Scan(parsedInto(&e.Name, registry.ParseName), optional(&e.Version, registry.ParseVersion),
+			parsedInto(&e.Reason, registry.ParseReason), database.TimeInto(&e.Since), &e.By)
+		return e, err
 	})
 }

@@ -6,6 +6,7 @@
 package registryrecords
 
 import (
+	"database/sql"
 	"errors"
 	"sync/atomic"
 
@@ -23,6 +24,36 @@ func checkRow(errs ...error) error {
 		return database.BrokenRow(err)
 	}
 	return nil
+}
+
+// parsed scans a text with a function of the model. A text that the function refuses breaks a rule.
+type parsed[T any] struct {
+	into  *T
+	parse func(string) (T, error)
+}
+
+func parsedInto[T any](into *T, parse func(string) (T, error)) sql.Scanner {
+	return parsed[T]{into, parse}
+}
+
+// optional scans a text that may be empty, which leaves the value as it is.
+func optional[T any](into *T, parse func(string) (T, error)) sql.Scanner {
+	return parsedInto(into, func(text string) (T, error) {
+		if text == "" {
+			return *into, nil
+		}
+		return parse(text)
+	})
+}
+
+func (p parsed[T]) Scan(src any) error {
+	var text sql.NullString
+	err := text.Scan(src)
+	if err == nil {
+		*p.into, err = p.parse(text.String)
+		err = checkRow(err)
+	}
+	return err
 }
 
 // changedOr returns err, or nil if a statement without an error changed no row.

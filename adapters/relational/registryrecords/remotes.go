@@ -10,6 +10,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -267,10 +268,7 @@ func (s *Servers) CheckRemotes(ctx context.Context, name registry.Name, remotes 
 	if !s.uniqueURLs || len(remotes) == 0 {
 		return nil
 	}
-	urls := make([]string, len(remotes))
-	for i, url := range remotes {
-		urls[i] = indexKey(url)
-	}
+	urls := each.Map(remotes, indexKey)
 	var taken []string
 	err := s.db.ScanInto(ctx, tx, &taken,
 		`SELECT r.url FROM remotes AS r JOIN versions AS v ON v.name = r.name AND v.version = r.version

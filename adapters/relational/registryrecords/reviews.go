@@ -397,27 +397,18 @@ func (s *ruleStore) All(ctx context.Context) ([]review.Rule, error) {
 		Text:  "SELECT id, pattern, publisher, condition, created_at, managed_by FROM review_rules ORDER BY created_at, id",
 		Fixed: true,
 	}
-	return database.CollectAll(ctx, s.db, q, func(row *sql.Rows) (review.Rule, error) {
-		var r review.Rule
-		var pattern, when string
-		var created database.Instant
-		if err := row.Scan(&r.ID, &pattern, &r.Publisher, &when, &created, &r.ManagedBy); err != nil {
-			return review.Rule{}, err
-		}
-		var broken [2]error
-		r.Pattern, broken[0] = registry.ParsePattern(pattern)
-		r.When, broken[1] = review.ParseWhen(when)
-		r.CreatedAt = created.Time
-		return r, checkRow(broken[:]...)
+	return database.CollectAll(ctx, s.db, q, func(row *sql.Rows) (r review.Rule, err error) {
+		err = row.Scan(&r.ID, parsedInto(&r.Pattern, registry.ParsePattern), &r.Publisher, parsedInto(&r.When, review.ParseWhen),
+			database.TimeInto(&r.CreatedAt), &r.ManagedBy)
+		return r, err
 	})
 }
 
 func (s *noticeStore) Last(ctx context.Context, reviewer registry.Holder) (review.Notified, error) {
 	q := database.Query{Text: "SELECT sent_at, mail FROM review_notices WHERE reviewer = ?", Args: []any{string(reviewer)}}
-	var at database.Instant
-	mail := review.AtOnce
-	err := s.db.ScanRow(ctx, q, &at, &mail)
-	return review.Notified{At: at.Time, Mail: mail}, err
+	last := review.Notified{Mail: review.AtOnce}
+	err := s.db.ScanRow(ctx, q, database.TimeInto(&last.At), &last.Mail)
+	return last, err
 }
 
 func (s *noticeStore) Choose(ctx context.Context, reviewer registry.Holder, m review.Mail, now time.Time) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/uptrace/bun/dialect"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
@@ -340,10 +341,4 @@ func updateManyStates(releases []registry.Release) []statement {
 	return all
 }
 
-func anyOf[T any](list []T) []any {
-	all := make([]any, len(list))
-	for i := range list {
-		all[i] = list[i]
-	}
-	return all
-}
+func anyOf[T any](list []T) []any { return each.Map(list, func(one T) any { return one }) }

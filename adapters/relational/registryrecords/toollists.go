@@ -40,10 +40,7 @@ func (s *toolListStore) OfVersion(
 func (s *toolListStore) Servers(ctx context.Context) ([]registry.Name, error) {
 	q := database.Query{Text: "SELECT DISTINCT name FROM tool_lists ORDER BY name", Fixed: true}
 	return database.CollectAll(ctx, s.db, q, func(row *sql.Rows) (name registry.Name, err error) {
-		var text string
-		if err = row.Scan(&text); err == nil {
-			name, err = registry.ParseName(text)
-		}
+		err = row.Scan(parsedInto(&name, registry.ParseName))
 		return name, err
 	})
 }
@@ -56,25 +53,17 @@ func (s *toolListStore) OfReview(ctx context.Context, id registry.ReviewID) ([]t
 // read returns the lists that a query selects, which begins with the columns that tables name in their own way.
 func (s *toolListStore) read(ctx context.Context, query string, args ...any) ([]tools.Stored, error) {
 	q := database.Query{Text: "SELECT part, source, sent_at, sender, policy, makers, content, " + query, Args: args}
-	return database.CollectAll(ctx, s.db, q, func(row *sql.Rows) (tools.Stored, error) {
-		var part, source, makers, name, version, state string
-		var content []byte
-		var at database.Instant
-		var l tools.Stored
-		err := row.Scan(&part, &source, &at, &l.By.Key, &l.By.Policy, &makers, &content, &l.Review, &name, &version, &state)
+	return database.CollectAll(ctx, s.db, q, func(row *sql.Rows) (l tools.Stored, err error) {
+		var makers, content []byte
+		err = row.Scan(parsedInto(&l.Part, tools.ParsePartKey), parsedInto(&l.Source, tools.ParseSource), database.TimeInto(&l.At),
+			&l.By.Key, &l.By.Policy, &makers, &content, &l.Review, parsedInto(&l.Name, registry.ParseName),
+			parsedInto(&l.Version, registry.ParseVersion), parsedInto(&l.State, tools.ParseState))
 		if err != nil {
 			return l, err
 		}
-		l.At = at.Time
-		var broken [7]error
-		l.Part, broken[0] = tools.ParsePartKey(part)
-		l.Source, broken[1] = tools.ParseSource(source)
-		l.State, broken[2] = tools.ParseState(state)
-		broken[3] = json.Unmarshal([]byte(makers), &l.By.Makers)
-		l.List, broken[4] = tools.Parse(content)
-		l.Name, broken[5] = registry.ParseName(name)
-		l.Version, broken[6] = registry.ParseVersion(version)
-		return l, checkRow(broken[:]...)
+		noMakers := json.Unmarshal(makers, &l.By.Makers)
+		l.List, err = tools.Parse(content)
+		return l, checkRow(noMakers, err)
 	})
 }
 

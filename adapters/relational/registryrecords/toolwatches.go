@@ -9,6 +9,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/tools"
@@ -124,31 +125,23 @@ func (s *watchStore) find(ctx context.Context, condition string, args ...any) ([
 			condition + " ORDER BY url", Args: args, Fixed: true,
 	}
 	return database.CollectAll(ctx, s.db, q, func(row *sql.Rows) (w tools.Watch, err error) {
-		var name, seen string
-		var next, since, notified, asked database.Instant
-		err = row.Scan(&name, &w.Remote, &next, &w.Failures, &since, &w.Problem, &seen, &w.Unstable, &w.Received, &notified, &asked)
-		if err != nil {
-			return w, err
-		}
-		w.NextAt, w.Since, w.NotifiedAt, w.AskedAt = next.Time, since.Time, notified.Time, asked.Time
+		var seen string
+		err = row.Scan(parsedInto(&w.Name, registry.ParseName), &w.Remote, database.TimeInto(&w.NextAt), &w.Failures,
+			database.TimeInto(&w.Since), &w.Problem, &seen, &w.Unstable, &w.Received, database.TimeInto(&w.NotifiedAt),
+			database.TimeInto(&w.AskedAt))
 		for _, mark := range strings.Fields(seen) {
 			w.Seen = append(w.Seen, tools.Mark(mark))
 		}
-		w.Name, err = registry.ParseName(name)
-		return w, checkRow(err)
+		return w, err
 	})
 }
 
 func (s *watchStore) Save(ctx context.Context, w tools.Watch, holder string) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		s.db.AfterCommit(ctx, func() { s.changes.hint.Add(1) })
-		var seen []string
-		for _, mark := range w.Seen {
-			seen = append(seen, string(mark))
-		}
 		n, err := s.db.ExecStatement(ctx, tx, `UPDATE tool_watches SET next_at = ?, failures = ?, since = ?, problem = ?, seen = ?, unstable = ?,
 				received = ?, notified_at = ?, asked_at = ?, lease_holder = '', lease_until = NULL WHERE name = ? AND url = ? AND lease_holder = ?`,
-			database.NewInstant(w.NextAt), w.Failures, database.NewInstant(w.Since), w.Problem, strings.Join(seen, " "), w.Unstable,
+			database.NewInstant(w.NextAt), w.Failures, database.NewInstant(w.Since), w.Problem, strings.Join(each.Strings(w.Seen), " "), w.Unstable,
 			string(w.Received), database.NewInstant(w.NotifiedAt), database.NewInstant(w.AskedAt), w.Name.String(), indexKey(w.Remote), holder)
 		return changedOr(n, err, fault.New(fault.Conflict, "the remote is not watched any more, or another one has its lease"))
 	})

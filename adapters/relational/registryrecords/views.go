@@ -10,6 +10,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
@@ -69,11 +70,7 @@ func (s *viewStore) Put(ctx context.Context, v view.View) error {
 
 // replaced returns the assignments of an insertion that replaces some columns of a row.
 func replaced(columns ...string) string {
-	set := make([]string, len(columns))
-	for i, c := range columns {
-		set[i] = c + " = excluded." + c
-	}
-	return strings.Join(set, ", ")
+	return strings.Join(each.Map(columns, func(c string) string { return c + " = excluded." + c }), ", ")
 }
 
 // replacedBut is replaced for all columns of a row but some.
@@ -172,5 +169,5 @@ func (r *viewTokenRow) toToken() (view.Token, error) {
 func errNoView() error { return fault.New(fault.NotFound, "the view does not exist") }
 
 func joinPatterns(patterns []registry.Pattern) string {
-	return strings.Join(textsOf(patterns), " ")
+	return strings.Join(each.Texts(patterns), " ")
 }

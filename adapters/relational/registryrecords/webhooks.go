@@ -9,6 +9,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
@@ -19,10 +20,7 @@ import (
 type webhookStore struct{ db *database.DB }
 
 func (s *webhookStore) Put(ctx context.Context, w event.Webhook) error {
-	types := make([]string, len(w.Events))
-	for i, t := range w.Events {
-		types[i] = string(t)
-	}
+	types := each.Strings(w.Events)
 	_, err := s.db.Exec(ctx,
 		"INSERT INTO webhooks (id, url, events, pattern, secret, created_at, managed_by) VALUES (?, ?, ?, ?, ?, ?, ?) "+
 			"ON CONFLICT (id) DO UPDATE SET "+replaced("url", "events", "pattern", "secret", "managed_by"),
@@ -72,14 +70,13 @@ func (s *webhookStore) Conditions(ctx context.Context) (map[event.WebhookID]even
 	all, err := database.Collect(ctx, s.db, find, func(rows *sql.Rows) (map[event.WebhookID]event.Condition, error) {
 		all := map[event.WebhookID]event.Condition{}
 		for rows.Next() {
-			var id string
+			var id event.WebhookID
 			var c event.Condition
-			var succeeded, failed database.Instant
-			if err := rows.Scan(&id, &succeeded, &failed, &c.LastProblem, &c.Pending, &c.Dead); err != nil {
+			err := rows.Scan(&id, database.TimeInto(&c.LastSuccess), database.TimeInto(&c.LastFailure), &c.LastProblem, &c.Pending, &c.Dead)
+			if err != nil {
 				return nil, err
 			}
-			c.LastSuccess, c.LastFailure = succeeded.Time, failed.Time
-			all[event.WebhookID(id)] = c
+			all[id] = c
 		}
 		return all, nil
 	})
@@ -185,27 +182,13 @@ func (s *deliveryStore) due(
 
 // scanDelivery scans a row that has deliveryColumns and a body.
 func scanDelivery(row *sql.Rows) (d event.Delivery, err error) {
-	var webhook, id, kind, name, version, state string
-	var since, next, ended, last database.Instant
 	var took int64
-	err = row.Scan(&d.Sequence, &webhook, &id, &kind, &name, &version, &state, &since, &d.Attempts, &next, &ended,
-		&d.Problem, &last, &d.Last.Status, &took, &d.Urgent, &d.Body)
-	if err != nil {
-		return d, err
-	}
-	d.Webhook, d.Event = event.WebhookID(webhook), event.ID(id)
-	d.Since, d.NextAt, d.EndedAt = since.Time, next.Time, ended.Time
-	d.Last.At, d.Last.Took = last.Time, time.Duration(took)*time.Microsecond
-	var broken [4]error
-	d.Type, broken[0] = event.ParseType(kind)
-	d.State, broken[1] = event.ParseState(state)
-	if name != "" {
-		d.Name, broken[2] = registry.ParseName(name)
-	}
-	if version != "" {
-		d.Version, broken[3] = registry.ParseVersion(version)
-	}
-	return d, checkRow(broken[:]...)
+	err = row.Scan(&d.Sequence, &d.Webhook, &d.Event, parsedInto(&d.Type, event.ParseType), optional(&d.Name, registry.ParseName),
+		optional(&d.Version, registry.ParseVersion), parsedInto(&d.State, event.ParseState), database.TimeInto(&d.Since), &d.Attempts,
+		database.TimeInto(&d.NextAt), database.TimeInto(&d.EndedAt), &d.Problem, database.TimeInto(&d.Last.At), &d.Last.Status,
+		&took, &d.Urgent, &d.Body)
+	d.Last.Took = time.Duration(took) * time.Microsecond
+	return d, err
 }
 
 func (s *deliveryStore) Update(ctx context.Context, d event.Delivery, at time.Time) error {
@@ -272,12 +255,11 @@ func (s *deliveryStore) Tests(ctx context.Context, w event.WebhookID) ([]event.D
 		Args: []any{string(w), event.MaxTests}, Fixed: true,
 	}
 	return database.CollectAll(ctx, s.db, find, func(row *sql.Rows) (event.Delivery, error) {
-		var at database.Instant
 		var last event.Attempt
 		var took int64
 		var problem string
-		err := row.Scan(&at, &last.Status, &took, &problem)
-		last.At, last.Took = at.Time, time.Duration(took)*time.Microsecond
+		err := row.Scan(database.TimeInto(&last.At), &last.Status, &took, &problem)
+		last.Took = time.Duration(took) * time.Microsecond
 		return event.NewTest(w, last, problem), err
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/access"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/toolserver"
 	"github.com/tollgate-dev/tollgate/core/trustlevel"
 )
@@ -61,11 +62,7 @@ type Steps []Step
 
 // String returns the steps as a table shows them.
 func (s Steps) String() string {
-	words := make([]string, len(s))
-	for i, one := range s {
-		words[i] = one.Rule + " (" + one.Failed + ")"
-	}
-	return strings.Join(words, ", ")
+	return strings.Join(each.Map(s, func(one Step) string { return one.Rule + " (" + one.Failed + ")" }), ", ")
 }
 
 func grantText(g access.Grant) string { return string(g.Action) + " " + g.Pattern.String() }
@@ -98,23 +95,16 @@ func New(e *access.Explanation, offset, limit int) Explanation {
 	x := Explanation{
 		Effect: string(e.Effect), Reason: string(e.Reason), Server: e.Server, Listing: string(e.Listing), Rule: string(e.Rule),
 		Subject: e.Subject, Trust: e.Trust.String(), RequiredTrust: e.Required.String(), Selector: e.Selector.String(),
-		Groups: Texts{}, Grants: Texts{},
-		Tool: e.Tool.Sentence(), Steps: make(Steps, len(steps)), StepsTotal: len(e.Steps), TrustReasons: append(Sentences{}, e.Reasons...),
+		Groups: each.Map(e.Member.Groups, func(g access.Group) string { return g.Provider + "/" + g.Name }),
+		Grants: each.Map(e.Member.Grants, grantText),
+		Tool:   e.Tool.Sentence(), StepsTotal: len(e.Steps), TrustReasons: append(Sentences{}, e.Reasons...),
+		Steps: each.Map(steps, func(s access.Step) Step { return Step{string(s.Rule), string(s.Failed)} }),
 	}
 	if e.Grant != (access.Grant{}) {
 		x.Grant = grantText(e.Grant)
 	}
-	for _, g := range e.Member.Groups {
-		x.Groups = append(x.Groups, g.Provider+"/"+g.Name)
-	}
-	for _, g := range e.Member.Grants {
-		x.Grants = append(x.Grants, grantText(g))
-	}
 	if o := e.Observed; o.Effect != "" {
 		x.Observed = &Observed{string(o.Rule), string(o.Effect), string(o.Reason)}
-	}
-	for i, step := range steps {
-		x.Steps[i] = Step{string(step.Rule), string(step.Failed)}
 	}
 	return x
 }

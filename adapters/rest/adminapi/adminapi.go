@@ -101,7 +101,7 @@ func (a *API) Mount(r fiber.Router) {
 	a.mountWebhooks(r)
 	a.mountReviews(r)
 	a.mountMethods(r)
-	a.mountAudit(r)
+	r.Get(root+"/audit", a.read(a.operator(auditRead), a.searchAudit))
 	r.Get(root+"/overview", a.read(a.operator(adminRead), a.getOverview))
 	a.mountMe(r)
 	a.mountServices(r)

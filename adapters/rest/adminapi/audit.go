@@ -21,10 +21,6 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-func (a *API) mountAudit(r fiber.Router) {
-	r.Get(root+"/audit", a.read(a.operator(auditRead), a.searchAudit))
-}
-
 type eventResponse struct {
 	ID      string        `json:"id"`
 	Time    string        `json:"time"`

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/page"
 )
@@ -46,10 +47,7 @@ func (l listing[T, J]) handle(q *request) act {
 			meta.NextCursor = q.api.use.Cursors.Seal([]byte(selection + "\x00" + l.key(&items[limit-1])))
 		}
 		meta.Count = len(items)
-		shapes := make([]J, len(items))
-		for i := range items {
-			shapes[i] = l.shape(&items[i])
-		}
+		shapes := each.MapRef(items, l.shape)
 		return answer{status: http.StatusOK, body: map[string]any{l.name: shapes, "metadata": meta}}, nil
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -58,10 +59,7 @@ func (a *API) describeCaller(ctx context.Context, who authority.Caller) (me meRe
 	_, level := who.Session()
 	me.TrustLevel = string(level)
 	if t, ok := who.Token(); ok {
-		me.TokenPrefix = t.Prefix
-		for _, one := range t.Scopes {
-			me.Scopes = append(me.Scopes, string(one))
-		}
+		me.TokenPrefix, me.Scopes = t.Prefix, each.Strings(t.Scopes)
 	}
 	if name, ok := holder.Service(); ok {
 		me.Service, me.Name = name, name
@@ -73,10 +71,7 @@ func (a *API) describeCaller(ctx context.Context, who authority.Caller) (me meRe
 		me.ID, me.Email, me.Name = string(account.ID), string(account.Email), account.Name
 	}
 	grants, err := a.use.Grants.Records(ctx, registrystore.GrantQuery{Holders: []registry.Holder{holder}})
-	me.Grants = make([]grantResponse, len(grants))
-	for i := range grants {
-		me.Grants[i] = newGrantResponse(&grants[i])
-	}
+	me.Grants = each.MapRef(grants, newGrantResponse)
 	return me, err
 }
 

@@ -10,13 +10,14 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/catalogue"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
 const methodsPath = root + "/methods"
 
 func (a *API) mountMethods(r fiber.Router) {
-	r.Get(methodsPath, a.read(a.operator(adminRead), a.getMethods))
+	r.Get(methodsPath, a.read(a.operator(adminRead), func(*request) act { return a.sendMethods }))
 	r.Put(methodsPath, a.write(change{audit.MethodsChange, "import", "method"}, a.operator(adminWrite), a.putMethods))
 }
 
@@ -38,21 +39,15 @@ type methodResponse struct {
 func (methodsResponse) manager() string { return "" }
 
 func newMethodsResponse(all *[]catalogue.Method) methodsResponse {
-	response := methodsResponse{make([]methodResponse, len(*all))}
-	for i, m := range *all {
-		response.Methods[i] = methodResponse{
-			int(m.ID), m.Path, int(m.ServiceID), m.ServiceName, append([]string{}, m.Parameters...),
-		}
-	}
-	return response
+	return methodsResponse{each.Map(*all, func(m catalogue.Method) methodResponse {
+		return methodResponse{int(m.ID), m.Path, int(m.ServiceID), m.ServiceName, append([]string{}, m.Parameters...)}
+	})}
 }
 
 func (a *API) sendMethods(ctx context.Context) (answer, error) {
 	all, err := a.use.Methods.List(ctx)
 	return answerWith(http.StatusOK, all, err, newMethodsResponse)
 }
-
-func (a *API) getMethods(*request) act { return a.sendMethods }
 
 func (a *API) putMethods(q *request) act {
 	if !q.body().Has("methods") {

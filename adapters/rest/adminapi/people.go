@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/managing"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -97,16 +98,13 @@ type personRecord struct {
 func newPersonResponse(p *personRecord) personResponse {
 	response := personResponse{
 		ID: p.ID, Email: p.Email, Name: p.Name, Phone: p.Phone, State: p.State, SecondFactor: p.MFA.Active,
-		Grants: make([]grantResponse, len(p.grants)), CreatedAt: authapi.FormatTime(p.CreatedAt),
+		Grants: each.MapRef(p.grants, newGrantResponse), CreatedAt: authapi.FormatTime(p.CreatedAt),
 		personState: personState{
 			UpdatedAt: authapi.FormatTime(p.UpdatedAt), SecondFactorPending: p.MFA.Pending(p.now), RecoveryCodes: len(p.MFA.Recovery),
 		},
 	}
 	if at := p.MFA.Enrolment.At; !at.IsZero() && (p.MFA.Active || p.MFA.Pending(p.now)) {
 		response.SecondFactorEnrolledAt = authapi.FormatTime(at)
-	}
-	for i := range p.grants {
-		response.Grants[i] = newGrantResponse(&p.grants[i])
 	}
 	if !p.LastSignIn.IsZero() {
 		at := authapi.FormatTime(p.LastSignIn)
@@ -119,11 +117,9 @@ func newPersonResponse(p *personRecord) personResponse {
 func (a *API) withGrants(ctx context.Context, found ...authstore.Person) ([]personRecord, error) {
 	grants, err := registrystore.GrantsOf(ctx, a.use.Grants, found,
 		func(p *authstore.Person) registry.Holder { return registry.Holder(p.ID) })
-	records := make([]personRecord, len(found))
-	for i, p := range found {
-		records[i] = personRecord{p, grants[registry.Holder(p.ID)], a.use.Clock.Now()}
-	}
-	return records, err
+	return each.Map(found, func(p authstore.Person) personRecord {
+		return personRecord{p, grants[registry.Holder(p.ID)], a.use.Clock.Now()}
+	}), err
 }
 
 // readPerson returns a function that finds the person whom the path names.

@@ -10,7 +10,6 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/managing"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
@@ -58,17 +57,8 @@ func (a *API) listPolicies(q *request) act {
 
 func (a *API) getPolicy(q *request) act {
 	id := policyID(q)
-	return func(ctx context.Context) (answer, error) {
-		all, err := a.allPolicies(ctx)
-		if err != nil {
-			return answer{}, err
-		}
-		p := registry.FindIn(all, func(p *delegating.Policy) bool { return p.ID == id })
-		if p == nil {
-			return answer{}, fault.New(fault.NotFound, "there is no policy of a publisher with this id")
-		}
-		return object(http.StatusOK, newPolicyResponse(p)), nil
-	}
+	return oneOf(a.allPolicies, func(p *delegating.Policy) bool { return p.ID == id }, newPolicyResponse,
+		"there is no policy of a publisher with this id")
 }
 
 func policyID(q *request) registry.PolicyID {

@@ -185,6 +185,23 @@ func answerWith[T, J any](status int, one T, err error, shape func(*T) J) (answe
 	return object(status, shape(&one)), nil
 }
 
+// oneOf returns the act that answers with the object of a list that is the wanted one.
+func oneOf[T, J any](
+	list func(context.Context) ([]T, error), is func(*T) bool, shape func(*T) J, missing string,
+) act {
+	return func(ctx context.Context) (answer, error) {
+		all, err := list(ctx)
+		one := registry.FindIn(all, is)
+		if err == nil && one == nil {
+			err = fault.New(fault.NotFound, missing)
+		}
+		if err != nil {
+			return answer{}, err
+		}
+		return object(http.StatusOK, shape(one)), nil
+	}
+}
+
 // putObject is the answer to a PUT that made or replaced an object.
 func putObject(created bool, shape any) answer {
 	if created {

@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/internal/jsonstring"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/service"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -30,14 +31,8 @@ type tokenResponse struct {
 
 func newTokenResponse(t *auth.APIToken) tokenResponse {
 	r := tokenResponse{
-		ID: string(t.ID), Name: t.Name, Prefix: t.Prefix, Scopes: make([]string, len(t.Scopes)),
-		Networks: make([]string, len(t.Networks)), CreatedAt: jsonstring.FormatTime(t.CreatedAt), ExpiresAt: jsonstring.FormatTime(t.ExpiresAt),
-	}
-	for i, one := range t.Scopes {
-		r.Scopes[i] = string(one)
-	}
-	for i, n := range t.Networks {
-		r.Networks[i] = n.String()
+		ID: string(t.ID), Name: t.Name, Prefix: t.Prefix, Scopes: each.Strings(t.Scopes), Networks: each.Texts(t.Networks),
+		CreatedAt: jsonstring.FormatTime(t.CreatedAt), ExpiresAt: jsonstring.FormatTime(t.ExpiresAt),
 	}
 	if r.LastUsedAt = jsonstring.TimeOrNull(t.LastUsedAt); r.LastUsedAt != nil {
 		from := t.LastUsedFrom.String()

@@ -13,7 +13,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/managing"
-	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 )
@@ -88,17 +87,8 @@ func webhookID(q *request) event.WebhookID { return event.WebhookID(strings.ToLo
 
 func (a *API) getWebhook(q *request) act {
 	id := webhookID(q)
-	return func(ctx context.Context) (answer, error) {
-		all, err := a.use.Webhooks.List(ctx)
-		if err != nil {
-			return answer{}, err
-		}
-		w := registry.FindIn(all, func(w *notifying.Listed) bool { return w.ID == id })
-		if w == nil {
-			return answer{}, fault.New(fault.NotFound, "there is no webhook with this id")
-		}
-		return object(http.StatusOK, newListedWebhook(w)), nil
-	}
+	return oneOf(a.use.Webhooks.List, func(w *notifying.Listed) bool { return w.ID == id }, newListedWebhook,
+		"there is no webhook with this id")
 }
 
 func (a *API) addWebhook(q *request) act {

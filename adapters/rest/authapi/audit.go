@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
+	"github.com/tollgate-dev/tollgate/core/each"
 )
 
 // defaultPage is the default number of audit entries in a response (contract A-40).
@@ -40,11 +41,10 @@ func (a *API) searchLog(c *fiber.Ctx, caller auth.Session) error {
 	if err != nil {
 		return err
 	}
-	out := logResponse{Logs: make([]logEntry, 0, len(page.Events)), Total: page.Total, Limit: q.Limit, Offset: q.Offset}
-	for _, e := range page.Events {
-		out.Logs = append(out.Logs, logEntry{e.ID, FormatTime(e.Time), e.Category, e.Success, e.Details})
-	}
-	return sendJSON(c, out)
+	logs := each.Map(page.Events, func(e audit.Event) logEntry {
+		return logEntry{e.ID, FormatTime(e.Time), e.Category, e.Success, e.Details}
+	})
+	return sendJSON(c, logResponse{Logs: logs, Total: page.Total, Limit: q.Limit, Offset: q.Offset})
 }
 
 // readLogQuery reads the parameters of the audit log. An empty parameter counts as absent. The

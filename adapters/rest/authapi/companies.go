@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -38,11 +39,9 @@ func (a *API) listProviders(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	list := providerList{make([]providerOffer, len(offers)), password}
-	for i, o := range offers {
-		list.Providers[i] = providerOffer(o)
-	}
-	return sendJSON(c, list)
+	return sendJSON(c, providerList{
+		each.Map(offers, func(o federating.Offer) providerOffer { return providerOffer(o) }), password,
+	})
 }
 
 type identityList struct {
@@ -63,11 +62,7 @@ func (a *API) listIdentities(c *fiber.Ctx, caller auth.Session) error {
 	if err != nil {
 		return err
 	}
-	list := identityList{make([]linkedIdentity, len(found))}
-	for i := range found {
-		list.Identities[i] = newLinkedIdentity(&found[i])
-	}
-	return sendJSON(c, list)
+	return sendJSON(c, identityList{each.MapRef(found, newLinkedIdentity)})
 }
 
 func newLinkedIdentity(l *federating.Linked) linkedIdentity {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -85,11 +86,7 @@ func (a *API) activateMFA(c *fiber.Ctx, caller auth.Session) error {
 	if err != nil {
 		return err
 	}
-	shown := activateResponse{make([]string, len(recovery))}
-	for i, one := range recovery {
-		shown.RecoveryCodes[i] = string(one)
-	}
-	return sendJSON(c, shown)
+	return sendJSON(c, activateResponse{each.Strings(recovery)})
 }
 
 func (a *API) disableMFA(c *fiber.Ctx, caller auth.Session) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/each"
 )
 
 type deviceList struct {
@@ -51,11 +52,7 @@ func (a *API) listDevices(c *fiber.Ctx, caller auth.Session) error {
 	if err != nil {
 		return err
 	}
-	list := deviceList{Devices: make([]device, 0, len(found)), pageInfo: pageInfo{total, page.Limit, page.Offset}}
-	for i := range found {
-		list.Devices = append(list.Devices, deviceOf(&found[i]))
-	}
-	return sendJSON(c, list)
+	return sendJSON(c, deviceList{each.MapRef(found, deviceOf), pageInfo{total, page.Limit, page.Offset}})
 }
 
 // readPageRequest reads the parameters limit and offset of a list of devices or sessions. The

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/passkeys"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/ports/webauthn"
 )
 
@@ -57,11 +58,7 @@ func (a *API) listPasskeys(c *fiber.Ctx, caller auth.Session) error {
 	if err != nil {
 		return err
 	}
-	list := passkeyList{make([]passkeyView, len(found))}
-	for i, p := range found {
-		list.Passkeys[i] = newPasskeyView(p)
-	}
-	return sendJSON(c, list)
+	return sendJSON(c, passkeyList{each.Map(found, newPasskeyView)})
 }
 
 // ceremonyResponse is a ceremony that has begun.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/fields"
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/core/kinds"
 )
@@ -96,7 +97,7 @@ func (b *Object) RefuseOthers() {
 	for _, o := range b.found.objects {
 		for _, name := range slices.Sorted(maps.Keys(o.members)) {
 			if !o.read[name] {
-				o.fail(clip(name), "is not a known member")
+				o.fail(fields.Clip(name, maxName), "is not a known member")
 			}
 		}
 	}
@@ -112,7 +113,7 @@ func (b *Object) readMembers(text []byte) {
 	d.UseNumber() // numbers may be of any size
 	if names := findDuplicate(d, depth); names != nil {
 		slices.Reverse(names)
-		b.fail(clip(strings.Join(names, ".")), problem)
+		b.fail(fields.Clip(strings.Join(names, "."), maxName), problem)
 	}
 	_ = json.Unmarshal(text, &b.members) // no error, because the text is an object
 }
@@ -152,13 +153,6 @@ func findDuplicate(d *json.Decoder, depth int) []string {
 
 // maxName is the greatest length of a name in an error, in bytes.
 const maxName = 100
-
-func clip(name string) string {
-	if len(name) > maxName {
-		return strings.ToValidUTF8(name[:maxName], "") + "…"
-	}
-	return name
-}
 
 // Err returns the first problem of the members that were read as an error; nil without one.
 func (b *Object) Err() error {
@@ -283,7 +277,7 @@ func (b *Object) TextMap(name string) map[string]string {
 		inner.read[member] = true
 		var s string
 		if err := json.Unmarshal(inner.members[member], &s); err != nil || s == "" || !isText(s) {
-			inner.fail(clip(member), "must be a string that is not empty")
+			inner.fail(fields.Clip(member, maxName), "must be a string that is not empty")
 		}
 		texts[member] = s
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fitness"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
@@ -59,11 +60,8 @@ var remedies = map[fitness.Missing]string{
 }
 
 // Warnings returns what is missing before a service is fit for people.
-func Warnings(f fitness.Facts, now time.Time) (all []Warning) {
-	for _, w := range fitness.Warnings(f, now) {
-		all = append(all, Warning{w, remedies[w.Missing]})
-	}
-	return all
+func Warnings(f fitness.Facts, now time.Time) []Warning {
+	return each.Map(fitness.Warnings(f, now), func(w fitness.Warning) Warning { return Warning{w, remedies[w.Missing]} })
 }
 
 // MaxCounted is the number up to which the overview counts.

@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/passkeys"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/ports/webauthn"
 )
 
@@ -31,11 +32,9 @@ type credentialDescriptor struct {
 }
 
 func describeCredentials(all []auth.Credential) []credentialDescriptor {
-	list := make([]credentialDescriptor, len(all))
-	for i, c := range all {
-		list[i] = credentialDescriptor{publicKey, encodeBytes([]byte(c.ID)), c.Transports}
-	}
-	return list
+	return each.Map(all, func(c auth.Credential) credentialDescriptor {
+		return credentialDescriptor{publicKey, encodeBytes([]byte(c.ID)), c.Transports}
+	})
 }
 
 // The values of options (contract K-2).

@@ -14,6 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
@@ -258,10 +259,7 @@ func (a *API) installForTool(call *mcpCall, in serverArguments) ([]mcp.Content, 
 	}
 	unlisted := found.Body.Header(unlistedHeader)
 	lines := strings.Split(string(found.Body.Bytes()), "\n") // the registry breaks them; a line break of a publisher is escaped
-	for i, line := range lines {
-		lines[i] = clean(line)
-	}
-	text := strings.Join(lines, "\n")
+	text := strings.Join(each.Map(lines, clean), "\n")
 	if len([]rune(text)) > maxWritten {
 		return nil, fault.Newf(fault.Invalid, "the configuration has more than %d characters: read it from /registries/all/install",
 			maxWritten)

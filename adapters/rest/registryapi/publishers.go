@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/internal/jsonstring"
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
@@ -141,17 +142,13 @@ type PolicyResponse struct {
 
 // NewPolicyResponse returns a policy as the API shows it.
 func NewPolicyResponse(p *delegating.Policy) PolicyResponse {
-	r := PolicyResponse{
+	return PolicyResponse{
 		ID: string(p.ID), Method: string(p.Method), Pattern: p.Pattern.String(),
 		Domain: p.Domain.String(), KeyFingerprint: p.Fingerprint.String(),
 		Issuer: p.Issuer, Subject: p.Subject.String(), Claims: p.Claims,
 		ExpiresAt: jsonstring.TimeOrNull(p.ExpiresAt), CreatedBy: describePerson(p.CreatedBy), CreatedAt: jsonstring.FormatTime(p.CreatedAt),
-		LastUsedAt: jsonstring.TimeOrNull(p.LastUsedAt), State: string(p.State),
+		LastUsedAt: jsonstring.TimeOrNull(p.LastUsedAt), State: string(p.State), Actions: each.Strings(p.Actions),
 	}
-	for _, action := range p.Actions {
-		r.Actions = append(r.Actions, string(action))
-	}
-	return r
 }
 
 // ReadPolicy returns the policy that a body describes.
@@ -185,10 +182,7 @@ func (a *Publishers) listPolicies(c *fiber.Ctx, who authority.Caller) error {
 	if err != nil {
 		return err
 	}
-	responses := make([]PolicyResponse, len(list))
-	for i := range list {
-		responses[i] = NewPolicyResponse(&list[i])
-	}
+	responses := each.MapRef(list, NewPolicyResponse)
 	return sendUncached(c, http.StatusOK, map[string][]PolicyResponse{"publishers": responses})
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/jsonstring"
 	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
@@ -87,11 +88,9 @@ func (a *Quarantine) listQuarantine(c *fiber.Ctx, who authority.Caller) error {
 	if err != nil {
 		return err
 	}
-	list := quarantineList{make([]quarantined, len(page.Entries)), metadata{page.NextCursor, len(page.Entries)}}
-	for i, q := range page.Entries {
-		list.Quarantined[i] = newQuarantined(q)
-	}
-	return sendUncached(c, fiber.StatusOK, list)
+	return sendUncached(c, fiber.StatusOK, quarantineList{
+		each.Map(page.Entries, newQuarantined), metadata{page.NextCursor, len(page.Entries)},
+	})
 }
 
 func (a *Quarantine) releaseQuarantine(c *fiber.Ctx, who authority.Caller) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/jsonstring"
 	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
@@ -230,8 +231,11 @@ func newReviewResponse(s *review.Shown) reviewResponse {
 		ID: string(s.ID), ServerName: s.Name.String(), Version: s.Version.String(), State: string(s.State),
 		Kind:   string(s.Kind),
 		Danger: s.IsDangerous(), Two: s.Two,
-		Document: s.Document, Replaces: s.Replaces, Diff: make([]difference, len(s.Diff)),
-		Checks: make([]check, len(s.Checks)), ToolLists: make([]toolList, len(s.Lists)),
+		Document: s.Document, Replaces: s.Replaces, ToolLists: each.MapRef(s.Lists, newToolList),
+		Diff: each.Map(s.Diff, func(c review.Difference) difference { return difference(c) }),
+		Checks: each.Map(s.Checks, func(c review.Check) check {
+			return check{c.RegistryType, c.Identifier, string(c.State), c.Message}
+		}),
 		SubmittedBy: s.Submitter.Key, SubmittedAt: jsonstring.FormatTime(s.SubmittedAt),
 		Policy:    jsonstring.TextOrNull(string(s.Submitter.Policy)),
 		DecidedBy: jsonstring.TextOrNull(s.DecidedBy), DecidedAt: jsonstring.TimeOrNull(s.DecidedAt), Comment: jsonstring.TextOrNull(s.Comment),
@@ -239,15 +243,6 @@ func newReviewResponse(s *review.Shown) reviewResponse {
 	}
 	if s.First.By != "" {
 		r.First = &approval{s.First.By, jsonstring.FormatTime(s.First.At), string(s.First.Text)}
-	}
-	for i, d := range s.Diff {
-		r.Diff[i] = difference(d)
-	}
-	for i := range s.Lists {
-		r.ToolLists[i] = newToolList(&s.Lists[i])
-	}
-	for i, c := range s.Checks {
-		r.Checks[i] = check{c.RegistryType, c.Identifier, string(c.State), c.Message}
 	}
 	return r
 }

@@ -15,7 +15,9 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/fields"
 	"github.com/tollgate-dev/tollgate/core/registry/declaring"
 )
 
@@ -75,7 +77,7 @@ func (t *tree) enter(at declaring.Position, path string, depth int) error {
 		return t.tooMany(at)
 	}
 	if depth > maxDepth {
-		return declaring.Wrong(at, clip(path), fmt.Sprintf("must not be nested deeper than %d levels", maxDepth))
+		return declaring.Wrong(at, fields.Clip(path, maxPath), fmt.Sprintf("must not be nested deeper than %d levels", maxDepth))
 	}
 	return nil
 }
@@ -84,7 +86,7 @@ func (t *tree) enter(at declaring.Position, path string, depth int) error {
 // one with the name.
 func addMember(n *declaring.Node, names map[string]bool, m declaring.Member, path string) error {
 	if names[m.Name] {
-		return declaring.Wrong(m.Position, clip(path), "occurs twice in the same object")
+		return declaring.Wrong(m.Position, fields.Clip(path, maxPath), "occurs twice in the same object")
 	}
 	names[m.Name] = true
 	n.Members = append(n.Members, m)
@@ -94,14 +96,8 @@ func addMember(n *declaring.Node, names map[string]bool, m declaring.Member, pat
 // join returns the path of a member.
 func join(path, name string) string { return strings.TrimPrefix(path+"."+name, ".") }
 
-// clip shortens a path for a message.
-func clip(path string) string {
-	const most = 200
-	if len(path) > most {
-		return strings.ToValidUTF8(path[:most], "") + "…"
-	}
-	return path
-}
+// maxPath is the greatest length of a path in a message, in bytes.
+const maxPath = 200
 
 // Merge returns the document that has the lists of several ones, which are read from one folder.
 func Merge(documents []declaring.Node) declaring.Node {
@@ -175,11 +171,9 @@ type Change struct {
 
 // NewChanges returns the answer with changes.
 func NewChanges(list []declaring.Change) Changes {
-	answer := Changes{make([]Change, len(list))}
-	for i, c := range list {
-		answer.Changes[i] = Change{c.Kind, c.Key, string(c.Operation), c.Fields}
-	}
-	return answer
+	return Changes{each.Map(list, func(c declaring.Change) Change {
+		return Change{c.Kind, c.Key, string(c.Operation), c.Fields}
+	})}
 }
 
 func (t *tree) readYAML(text []byte) (declaring.Node, error) {
@@ -240,7 +234,7 @@ func (t *tree) convert(n *yaml.Node, path string, depth int) (declaring.Node, er
 		"!!int": declaring.Number, "!!float": declaring.Number,
 	}[n.ShortTag()]
 	if !known {
-		return v, declaring.Wrong(v.Position, clip(path), "has the tag "+clip(n.Tag)+", which a state does not have")
+		return v, declaring.Wrong(v.Position, fields.Clip(path, maxPath), "has the tag "+fields.Clip(n.Tag, maxPath)+", which a state does not have")
 	}
 	if v.Form, v.Text = form, n.Value; form == declaring.Flag {
 		v.Text = strings.ToLower(n.Value)
@@ -255,7 +249,7 @@ func (t *tree) convertMembers(v *declaring.Node, n *yaml.Node, path string, dept
 		key := n.Content[i]
 		at, inner := t.at(key.Line, key.Column), join(path, key.Value)
 		if key.Kind != yaml.ScalarNode || key.ShortTag() == "!!merge" {
-			return declaring.Wrong(at, clip(inner), "must be a name")
+			return declaring.Wrong(at, fields.Clip(inner, maxPath), "must be a name")
 		}
 		value, err := t.convert(n.Content[i+1], inner, depth+1)
 		if err != nil {
@@ -278,10 +272,7 @@ func Encode(n *declaring.Node) any {
 	case declaring.Number:
 		return json.Number(n.Text)
 	case declaring.List:
-		list := make([]any, len(n.Items))
-		for i := range n.Items {
-			list[i] = Encode(&n.Items[i])
-		}
+		list := each.MapRef(n.Items, Encode)
 		return list
 	case declaring.Object:
 		object := map[string]any{}

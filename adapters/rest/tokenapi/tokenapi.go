@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/authorizing"
 	"github.com/tollgate-dev/tollgate/core/auth/oauth"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/scope"
 	"github.com/tollgate-dev/tollgate/core/trustlevel"
@@ -132,14 +133,10 @@ func (a *API) sendMetadata(c *fiber.Ctx) error {
 		Revocation: found.Issuer + revokePath, Introspection: found.Issuer + introspectPath, Keys: found.Issuer + keysPath,
 		ResponseTypes: []string{"code"}, ResponseModes: []string{"query"}, GrantTypes: []string{"authorization_code", "refresh_token"},
 		Challenges: []string{"S256"}, Algorithms: signed.Asymmetric(), Documents: found.Documents, IssParameter: true, Scopes: []string{oauth.ScopeRead, oauth.ScopeWrite},
+		Levels: each.Texts(trustlevel.All()),
 	}
-	for _, method := range [...]oauth.Method{oauth.MethodNone, oauth.MethodPrivateKey, oauth.MethodSecretBasic, oauth.MethodSecretInForm} {
-		m.Methods = append(m.Methods, string(method))
-	}
+	m.Methods = each.Strings([]oauth.Method{oauth.MethodNone, oauth.MethodPrivateKey, oauth.MethodSecretBasic, oauth.MethodSecretInForm})
 	m.RevokeMethods, m.RevokeBy = m.Methods, m.Algorithms
-	for _, level := range trustlevel.All() {
-		m.Levels = append(m.Levels, level.String())
-	}
 	if found.Assertions {
 		m.GrantTypes = append(m.GrantTypes, "urn:ietf:params:oauth:grant-type:jwt-bearer")
 		m.Profiles = []string{"urn:ietf:params:oauth:grant-profile:id-jag"}

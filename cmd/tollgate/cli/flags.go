@@ -39,15 +39,6 @@ func CompleteValues(c *cobra.Command, flag string, values ...string) {
 	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// ToStrings converts values of a string type.
-func ToStrings[T ~string](values []T) []string {
-	all := make([]string, len(values))
-	for i, v := range values {
-		all[i] = string(v)
-	}
-	return all
-}
-
 // addCompletion adds Cobra's help and completion commands, with examples. It turns the completion
 // of file names off for arguments and flags that are not files.
 func addCompletion(root *cobra.Command) {

@@ -15,6 +15,7 @@ import (
 	"github.com/rivo/uniseg"
 	"golang.org/x/term"
 
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/moment"
 )
 
@@ -77,10 +78,7 @@ func cellText(v reflect.Value) string {
 
 // TableOf returns the table of a list, with a row for each of its elements.
 func TableOf[M, R any](list []M, newRow func(*M) R) Table {
-	rows := make([]R, len(list))
-	for i := range list {
-		rows[i] = newRow(&list[i])
-	}
+	rows := each.MapRef(list, newRow)
 	return ListTable(rows)
 }
 
@@ -207,10 +205,7 @@ func (t Table) cutLast(width int) {
 func (t Table) printWithin(w io.Writer, width int) error {
 	rows := [][]string{t.Header}
 	for _, row := range t.Rows {
-		cells := make([]string, len(row))
-		for i, cell := range row {
-			cells[i] = ReplaceControls(cell)
-		}
+		cells := each.Map(row, ReplaceControls)
 		rows = append(rows, cells)
 	}
 	out := bufio.NewWriter(w) // Flush returns its first error

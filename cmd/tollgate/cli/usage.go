@@ -5,19 +5,24 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
 // explainUsage replaces the error messages of Cobra and of package flag by messages that show how
-// to use the command. A command that does not say which arguments it takes takes none.
+// to use the command. A command that does not say which arguments it takes takes those at the
+// beginning of its usage line.
 func explainUsage(root *cobra.Command) {
 	root.SetFlagErrorFunc(explainFlagError)
 	VisitCommands(root, func(c *cobra.Command) {
 		if c.Name() == "help" {
 			c.Run, c.RunE = nil, showHelp
 		} else if !c.HasSubCommands() {
+			if c.Args == nil {
+				c.Args = cobra.ExactArgs(countArgs(c.Use))
+			}
 			c.Args = explainArgs(c.Args)
 		}
 	})
@@ -26,9 +31,6 @@ func explainUsage(root *cobra.Command) {
 // explainArgs returns a check of arguments whose error shows how to use the command. It reports
 // missing flags first; Cobra would report them only after the arguments.
 func explainArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
-	if check == nil {
-		check = cobra.NoArgs
-	}
 	return func(c *cobra.Command, args []string) error {
 		missing := missingFlags(c)
 		switch {
@@ -43,6 +45,18 @@ func explainArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// countArgs returns how many arguments follow the name of a command in its usage line. They begin
+// with a capital letter.
+func countArgs(usage string) (n int) {
+	for _, word := range strings.Fields(usage)[1:] {
+		if strings.IndexFunc(word, unicode.IsUpper) != 0 {
+			break
+		}
+		n++
+	}
+	return n
 }
 
 // missingFlags returns the names of the required flags that are missing.

@@ -11,9 +11,11 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/ratelimitapi"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/explain"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -27,7 +29,6 @@ func newRatelimitExplain(p cli.Process) *cobra.Command {
 			"descriptors, of which one can replace the rule of another. Nothing is counted. The\n" +
 			"exit code is 0 also if no rule matches.",
 		Example: "  tollgate ratelimit explain docs/examples/ratelimit/config --domain shop --descriptors user=ada",
-		Args:    cobra.ExactArgs(1),
 	}
 	domain := c.Flags().String("domain", "", "domain of the request (required)")
 	descriptors := c.Flags().StringArray("descriptors", nil, "entries of a descriptor: k=v,k=v (required; repeatable)")
@@ -89,10 +90,9 @@ func printExplanation(w io.Writer, r *ratelimit.Request, results []explain.Resul
 		if err := cli.PrintLine(w, title); err != nil {
 			return err
 		}
-		rows := make([]row, len(result.Tried))
-		for j, t := range result.Tried {
-			rows[j] = row{t.Level + 1, t.Entry.Key, string(t.Kind), t.Pattern, placeOf(t.At.File, t.At.Line), t.Why}
-		}
+		rows := each.Map(result.Tried, func(t ruleset.Tried) row {
+			return row{t.Level + 1, t.Entry.Key, string(t.Kind), t.Pattern, placeOf(t.At.File, t.At.Line), t.Why}
+		})
 		if len(rows) == 0 {
 			continue
 		}

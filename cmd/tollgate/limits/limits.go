@@ -10,6 +10,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/runtimedir"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/core/each"
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
@@ -52,7 +54,6 @@ func newRatelimitCheck(p cli.Process) *cobra.Command {
 			"with file, line and column. The exit code is 1 if there is an error, or if\n" +
 			"there is no YAML file. Files with other names are listed as warnings.",
 		Example: "  tollgate ratelimit check docs/examples/ratelimit/config",
-		Args:    cobra.ExactArgs(1),
 	}
 	o := cli.AddOutput(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -70,10 +71,7 @@ func newRatelimitCheck(p cli.Process) *cobra.Command {
 		type row struct {
 			Domain string `json:"domain" column:"DOMAIN"`
 		}
-		domains := make([]row, 0, len(set.Domains()))
-		for _, d := range set.Domains() {
-			domains = append(domains, row{string(d)})
-		}
+		domains := each.Map(set.Domains(), func(d ratelimit.Domain) row { return row{string(d)} })
 		if err := o.PrintResult(p.Stdout, cli.ListTable(domains)); err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/adapters/traffic"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/simulate"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
@@ -167,14 +168,10 @@ func printComparison(o *cli.Output, w io.Writer, r simulate.Report) error {
 			})
 		}
 	}
-	var keys []key
-	for _, one := range json.Keys {
-		keys = append(keys, key(one))
-	}
-	var without []unused
-	for _, one := range json.Unused {
-		without = append(without, unused{one.Domain, strings.Join(one.Path, ", ")})
-	}
+	keys := each.Map(json.Keys, func(one traffic.KeyRefused) key { return key(one) })
+	without := each.Map(json.Unused, func(one traffic.UnusedRule) unused {
+		return unused{one.Domain, strings.Join(one.Path, ", ")}
+	})
 	totals := []total{{r.Calls, r.OldRefused, r.NewRefused, r.NewlyRefused, r.NewlyAdmitted}}
 	return printTables(w, cli.ListTable(totals), cli.ListTable(rules), cli.ListTable(keys), cli.ListTable(without))
 }

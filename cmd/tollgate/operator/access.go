@@ -72,7 +72,6 @@ func newAccessExplain(p cli.Process) *cobra.Command {
 			"with its reasons, unless --trust gives another one. Of many rules --offset and --limit\n" +
 			"select a part. It needs --server.",
 		Example: "  tollgate access explain --server https://tollgate.example.com --subject person:ada@example.com --name com.example/weather --tool forecast",
-		Args:    cobra.NoArgs,
 	}
 	var d deciding.Draft
 	flags := c.Flags()
@@ -114,7 +113,6 @@ func newAccessCheck(p cli.Process) *cobra.Command {
 			".yml and .json of a folder. It needs no service and no database: what depends on\n" +
 			"stored records, apply checks.",
 		Example: "  tollgate access check state",
-		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			rules, err := readAccessRules(c.Context(), p, args[0])
 			if err != nil {

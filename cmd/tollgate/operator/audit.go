@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -66,7 +67,7 @@ func newAuditSearch(p cli.Process) *cobra.Command {
 	c.Flags().StringVar(&f.object, "object", "", "show only events about this server")
 	c.Flags().StringVar(&f.actor, "actor", "", "show only what this person did, by e-mail address, or another actor, by name")
 	c.Flags().StringVar(&f.outcome, "outcome", "", "show only what was done, or what was refused: done or refused")
-	cli.CompleteValues(c, "type", cli.ToStrings(audit.Categories())...)
+	cli.CompleteValues(c, "type", each.Strings(audit.Categories())...)
 	cli.CompleteValues(c, "outcome", outcomeDone, outcomeRefused)
 	o := cli.AddFormats(c, "output format: table, wide, json, jsonl or yaml", "table", "wide", "json", "jsonl", "yaml")
 	var q auditing.Query
@@ -191,7 +192,7 @@ func (f *auditFlags) parseQuery(now time.Time) (q auditing.Query, err error) {
 	if f.event != "" {
 		if q.Category, err = auth.ParseCategory(f.event); err != nil {
 			return q, fmt.Errorf("--type: %q is not one of %s", f.event,
-				strings.Join(cli.ToStrings(audit.Categories()), ", "))
+				strings.Join(each.Strings(audit.Categories()), ", "))
 		}
 	}
 	if q.After, err = parseTime("--since", f.since, now); err != nil {

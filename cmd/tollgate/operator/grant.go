@@ -14,7 +14,8 @@ import (
 )
 
 func newGrant(p cli.Process) *cobra.Command {
-	return cli.NewGroup("grant", "Manage who may change which servers", newGrantAdd(p), newGrantRemove(p), newGrantList(p))
+	return cli.NewGroup("grant", "Manage who may change which servers", newGrantAdd(p),
+		newGrantChange(p, "remove", "Remove a grant", removeGrant), newGrantList(p))
 }
 
 // grantFlags are the flags that identify one grant.
@@ -65,10 +66,6 @@ func newGrantAdd(p cli.Process) *cobra.Command {
 			}
 			return err
 		})
-}
-
-func newGrantRemove(p cli.Process) *cobra.Command {
-	return newGrantChange(p, "remove", "Remove a grant", removeGrant)
 }
 
 // newGrantChange returns a command that calls do with the grant that its flags identify, and prints

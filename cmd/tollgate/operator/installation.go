@@ -71,7 +71,6 @@ func newBackup(p cli.Process) *cobra.Command {
 			"hashes and encrypted secrets; only its owner can read it. For PostgreSQL use\n" +
 			"pg_dump.",
 		Example: "  tollgate backup tollgate-backup.db",
-		Args:    cobra.ExactArgs(1),
 	}
 	force := addForce(c)
 	return newSettingsCommand(p, c, func(r run) (cli.Table, error) {

@@ -54,7 +54,6 @@ func newViewTokenAdd(p cli.Process) *cobra.Command {
 			"it as 'Authorization: Bearer TOKEN', or have it in the path:\n" +
 			"/registries/NAME/t/TOKEN/v0.1/servers.",
 		Example: "  tollgate view token add partners --name acme",
-		Args:    cobra.ExactArgs(1),
 	}
 	name := addTokenName(c)
 	return newPlainCommand(p, c, func(r run) error {
@@ -74,7 +73,6 @@ func newViewTokenList(p cli.Process) *cobra.Command {
 		Use:     "list NAME",
 		Short:   "List the names of the tokens of a view",
 		Example: "  tollgate view token list partners",
-		Args:    cobra.ExactArgs(1),
 	}, listed[viewTokenRow]("tokens", func(r run) string { return at("views", r.args[0], "tokens") }))
 }
 
@@ -90,7 +88,6 @@ func newViewTokenRemove(p cli.Process) *cobra.Command {
 		Short:   "Remove a token of a view",
 		Long:    "Remove a token of a view. At most a second later, no instance accepts it.",
 		Example: "  tollgate view token remove partners --name acme",
-		Args:    cobra.ExactArgs(1),
 	}
 	name := addTokenName(c)
 	return newPlainCommand(p, c, func(r run) error {
@@ -131,7 +128,6 @@ func newProviderTest(p cli.Process) *cobra.Command {
 		Use:     "test NAME",
 		Short:   "Read the discovery document and the keys of a provider",
 		Example: "  tollgate provider test acme",
-		Args:    cobra.ExactArgs(1),
 	}, func(r run) (cli.Table, error) {
 		var test struct {
 			Steps []stepRow `json:"steps"`

@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/tollgateclient"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/catalogue"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -81,7 +82,6 @@ func newMethodsRemove(p cli.Process) *cobra.Command {
 		Use:     "remove ID",
 		Short:   "Remove a method from the listing",
 		Example: "  tollgate methods remove 1400",
-		Args:    cobra.ExactArgs(1),
 		PreRunE: func(_ *cobra.Command, args []string) (err error) {
 			if id, err = strconv.Atoi(args[0]); err != nil {
 				return fmt.Errorf("ID %q is not a whole number", args[0])
@@ -149,10 +149,7 @@ func newMethodsImport(p cli.Process) *cobra.Command {
 			all = slices.DeleteFunc(all, func(one methodRow) bool {
 				return replace || slices.ContainsFunc(methods, func(m catalogue.Method) bool { return m.ID == one.ID })
 			})
-			for i := range methods {
-				all = append(all, newMethodRow(&methods[i]))
-			}
-			return all, nil
+			return append(all, each.MapRef(methods, newMethodRow)...), nil
 		})
 	})
 }

@@ -62,7 +62,6 @@ func newMirrorSync(p cli.Process, k kindCommands) *cobra.Command {
 			"the servers that the mirror has; then the command exits with 1.\n\n" +
 			"With --server the service reads soon, and the command prints the mirror.",
 		Example: "  tollgate mirror sync public\n  tollgate mirror sync public --full --output json",
-		Args:    cobra.ExactArgs(1),
 	}
 	options := mirroring.Options{Wait: true}
 	c.Flags().BoolVar(&options.Full, "full", false, "compare everything, not only what changed since the last read")
@@ -90,7 +89,6 @@ func newMirrorDiff(p cli.Process) *cobra.Command {
 			"what changed; what is refused, with the rule; and what is shadowed, because a\n" +
 			"server of the same name was published here or belongs to another mirror.",
 		Example: "  tollgate mirror diff public",
-		Args:    cobra.ExactArgs(1),
 	}, func(r run) (cli.Table, error) {
 		bar := cli.NewCountBar(p.Stderr)
 		report := newDiffReport()
@@ -126,7 +124,6 @@ func newMirrorRemove(p cli.Process) *cobra.Command {
 			"With --purge they are deleted instead, and their names can be published again;\n" +
 			"only what is in quarantine stays there, hidden.",
 		Example: "  tollgate mirror remove public --purge",
-		Args:    cobra.ExactArgs(1),
 	}
 	addManaged(c)
 	purge := c.Flags().Bool("purge", false, "delete the servers of the mirror")

@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/eventlog"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/wiring"
@@ -105,11 +106,7 @@ func newPrinter(p cli.Process, c *cobra.Command, open opener, find finder, far .
 		}
 	}
 	c.RunE = runWith(p, open, print(find))
-	forms := make([]func(run) error, len(far))
-	for i := range far {
-		forms[i] = print(far[i])
-	}
-	return addRemote(p, c, forms)
+	return addRemote(p, c, each.Map(far, print))
 }
 
 // opener opens the database for a command.
@@ -181,10 +178,7 @@ func newAccountCommand(
 	far ...personFinder,
 ) *cobra.Command {
 	email := addPerson(c)
-	forms := make([]finder, len(far))
-	for i := range far {
-		forms[i] = onPerson(email, far[i])
-	}
+	forms := each.Map(far, func(find personFinder) finder { return onPerson(email, find) })
 	return newDatabaseTable(p, c, func(r run) (cli.Table, error) {
 		a, err := r.account(*email)
 		if err != nil {

@@ -59,7 +59,6 @@ func newRegistryImport(p cli.Process) *cobra.Command {
 		Example: "  tollgate registry import backup.json\n" +
 			"  tollgate registry import --lenient https://registry.example/v0.1/servers\n" +
 			"  tollgate registry import --strict --output json servers/",
-		Args: cobra.ExactArgs(1),
 	}
 	o := cli.AddOutput(c)
 	c.Flags().BoolVar(&lenient, "lenient", false, "also import documents that break rules")
@@ -269,7 +268,6 @@ func newRegistryRelease(p cli.Process) *cobra.Command {
 			"otherwise: a version is hidden while it or its server is in quarantine.",
 		Example: "  tollgate registry release com.example/weather\n" +
 			"  tollgate registry release com.example/weather --version 1.0.0",
-		Args: cobra.ExactArgs(1),
 	}
 	var version string
 	c.Flags().StringVar(&version, "version", "",

@@ -166,7 +166,7 @@ func posted[R any](path string, body func(run) any) finder {
 // newRemoval returns the command that removes what its first argument, an id, names of a subject of the API.
 func newRemoval(p cli.Process, subject, short, example string) *cobra.Command {
 	return newPlainCommand(p, addManaged(&cobra.Command{
-		Use: "remove ID", Short: short, Example: "  tollgate " + example, Args: cobra.ExactArgs(1),
+		Use: "remove ID", Short: short, Example: "  tollgate " + example,
 	}), removed(subject))
 }
 

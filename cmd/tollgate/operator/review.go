@@ -55,7 +55,6 @@ func newReviewShow(p cli.Process) *cobra.Command {
 		Use:     "show ID",
 		Short:   "Show one review with what it changes",
 		Example: "  tollgate review show 9e0c4ad4-3f52-4d0e-8a55-0c3ad2f1b6a7",
-		Args:    cobra.ExactArgs(1),
 	}, func(r run) (cli.Table, error) {
 		var v shownReview
 		err := r.send(http.MethodGet, reviewPath(r.args[0]), nil, &v)
@@ -152,7 +151,6 @@ func newReviewRefusal(p cli.Process, decision, short, comment string) *cobra.Com
 		Use:     decision + " ID --comment TEXT",
 		Short:   short,
 		Example: "  tollgate review " + decision + " 9e0c4ad4-3f52-4d0e-8a55-0c3ad2f1b6a7 --comment '" + comment + "'",
-		Args:    cobra.ExactArgs(1),
 	}
 	why := c.Flags().String("comment", "", "why, for the publisher")
 	cli.RequireFlags(c, "comment")

@@ -55,7 +55,6 @@ func newRiskReplay(p cli.Process) *cobra.Command {
 		Example: "  tollgate risk replay events.jsonl > scores.jsonl\n" +
 			"  RISK_POLICY=stricter.yaml tollgate risk replay --output table events.jsonl\n" +
 			"  tollgate risk replay --scorer both --target-challenge 0.05 events.jsonl",
-		Args: cobra.ExactArgs(1),
 	}
 	o := cli.AddFormats(c, "output format: json (one line each) or table (with the reasons)", "json", "table")
 	addAssumption(c, &f, replay.FirstDevice)
@@ -214,7 +213,6 @@ func newRiskLearn(p cli.Process) *cobra.Command {
 			"once for a record, and not for sign-ins that the service itself has seen.",
 		Example: "  tollgate risk learn events.jsonl\n" +
 			"  tollgate risk learn --assume-step-up all --output json events.jsonl",
-		Args: cobra.ExactArgs(1),
 	}
 	addAssumption(c, &f, replay.FirstDevice)
 	var replayer *replay.Replayer
@@ -261,7 +259,6 @@ func newRiskSuggest(p cli.Process) *cobra.Command {
 			"challenge at most 5 % of the legitimate ones. People count as having passed the\n" +
 			"codes that the service asks for. A - reads standard input.",
 		Example: "  tollgate risk suggest events.jsonl",
-		Args:    cobra.ExactArgs(1),
 	}
 	o := cli.AddFormats(c, "output format: table or json", "table", "json")
 	addAssumption(c, &f, replay.AllStepUps)

@@ -40,7 +40,6 @@ func newApply(p cli.Process) *cobra.Command {
 			"A secret is written as {env: VARIABLE} or {file: PATH}, which this command replaces.",
 		Example: "  tollgate apply -f state.yaml --dry-run\n" +
 			"  tollgate apply -f state --owner platform --prune",
-		Args: cobra.NoArgs,
 	}
 	flags := c.Flags()
 	flags.StringVarP(&file, "file", "f", "", "file or folder with the state; - is standard input")
@@ -82,7 +81,6 @@ func newExportState(p cli.Process) *cobra.Command {
 			"providers and access rules as a file that 'tollgate apply' reads. To apply it changes nothing. It has no secrets:\n" +
 			"one that is left out of a file is kept.",
 		Example: "  tollgate export-state > state.yaml",
-		Args:    cobra.NoArgs,
 	}
 	owner := c.Flags().String("owner", "", "only what this owner manages (default all)")
 	o := cli.AddFormats(c, "output format: yaml or json", "yaml", "json")

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/person"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/scope"
 )
 
@@ -43,15 +44,14 @@ func (g tokenGroup) path(r run) string {
 	return at("service-accounts", r.args[0], "tokens")
 }
 
-// begin sets the arguments of a command, before its own, and refuses the database for one's own tokens.
-func (g tokenGroup) begin(c *cobra.Command, args int) *cobra.Command {
+// begin completes the example of a command, and refuses the database for one's own tokens.
+func (g tokenGroup) begin(c *cobra.Command) *cobra.Command {
 	c.Example = "  " + g.command + " " + c.Name() + c.Example
 	if g.name != "" {
-		args, c.Example = args+1, strings.Replace(c.Example, c.Name(), c.Name()+" ci", 1)
+		c.Example = strings.Replace(c.Example, c.Name(), c.Name()+" ci", 1)
 	} else {
 		c.Example += " --server https://tollgate.example.com"
 	}
-	c.Args = cobra.ExactArgs(args)
 	cli.CheckFirst(c, func() error {
 		if g.name == "" && !person.WantsService(g.process, c) {
 			return onlyLocal("your own tokens are at a service: give its address with --server or " + person.ServerVariable)
@@ -64,7 +64,7 @@ func (g tokenGroup) begin(c *cobra.Command, args int) *cobra.Command {
 func (g tokenGroup) newList() *cobra.Command {
 	return newTableCommand(g.process, g.begin(&cobra.Command{
 		Use: "list" + g.name, Short: "List the tokens of " + g.owner, Example: " --output json",
-	}, 0), func(r run) (cli.Table, error) {
+	}), func(r run) (cli.Table, error) {
 		t, err := listed[tokenRow]("tokens", g.path)(r)
 		return t, g.unknownOwner(r, err)
 	})
@@ -92,12 +92,12 @@ func (g tokenGroup) newCreate() *cobra.Command {
 	flags := c.Flags()
 	flags.StringVar(&d.Name, "name", "", "name by which people recognise it")
 	flags.StringSliceVar(&d.Scopes, "scope", nil, "what it may be used for; may be repeated: "+
-		strings.Join(cli.ToStrings(scope.All()), ", "))
+		strings.Join(each.Strings(scope.All()), ", "))
 	flags.StringVar(&expiresAt, "expires-at", "",
 		"time at which it ends, for example 2027-01-31T12:00:00Z, in 1 to 365 days (default in 90 days)")
 	flags.StringSliceVar(&d.Networks, "network", nil, "network from which it is accepted; may be repeated (default all)")
 	cli.RequireFlags(c, "name", "scope")
-	cli.CompleteValues(c, "scope", cli.ToStrings(scope.All())...)
+	cli.CompleteValues(c, "scope", each.Strings(scope.All())...)
 	cli.CheckFirst(c, func() (err error) {
 		if expiresAt != "" {
 			if d.ExpiresAt, err = time.Parse(time.RFC3339, expiresAt); err != nil {
@@ -106,7 +106,7 @@ func (g tokenGroup) newCreate() *cobra.Command {
 		}
 		return nil
 	})
-	return newPlainCommand(g.process, g.begin(c, 0), func(r run) error {
+	return newPlainCommand(g.process, g.begin(c), func(r run) error {
 		body := map[string]any{"name": d.Name, "scopes": d.Scopes, "networks": append([]string{}, d.Networks...)}
 		if expiresAt != "" {
 			body["expiresAt"] = expiresAt
@@ -127,7 +127,7 @@ func (g tokenGroup) newRemove() *cobra.Command {
 		Example: " " + g.id,
 	}
 	id := func(r run) string { return r.args[len(r.args)-1] }
-	return newPlainCommand(g.process, g.begin(c, 1), func(r run) error {
+	return newPlainCommand(g.process, g.begin(c), func(r run) error {
 		return replaceNotFound(r.send(http.MethodDelete, g.path(r)+"/"+id(r), nil, nil), "there is no such token")
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/person"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
+	"github.com/tollgate-dev/tollgate/core/each"
 )
 
 func newUser(p cli.Process) *cobra.Command {
@@ -121,7 +122,7 @@ func newUserShow(p cli.Process) *cobra.Command {
 		value := shownUser{
 			ID: a.ID, Email: a.Email, Name: a.Name, State: a.State, Phone: a.Phone, MFA: a.mfa(),
 			MFAEnrolledAt: a.SecondFactorEnrolledAt, RecoveryCodes: a.RecoveryCodes, CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt,
-			Grants: []shownGrant{},
+			Grants: each.Map(a.Grants, func(g grantText) shownGrant { return shownGrant{g.Action, g.Resource, g.Origin} }),
 		}
 		devices, err := listOf[deviceRow](r, at("people", a.ID, "devices"), "devices", nil)
 		if err != nil {
@@ -132,9 +133,6 @@ func newUserShow(p cli.Process) *cobra.Command {
 			return cli.Table{}, err
 		}
 		value.Devices, value.Sessions = len(devices), len(sessions)
-		for _, g := range a.Grants {
-			value.Grants = append(value.Grants, shownGrant{g.Action, g.Resource, g.Origin})
-		}
 		value.Identities, err = listOf[shownIdentity](r, at("people", a.ID, "identities"), "identities", nil)
 		return value.table(), err
 	})
@@ -306,11 +304,8 @@ func (e enrolment) activateSecret(code string) error {
 	if err != nil {
 		return err
 	}
-	plain, rows := make([]string, len(codes)), make([][]string, len(codes))
-	for i, one := range codes {
-		plain[i] = string(one)
-		rows[i] = plain[i : i+1]
-	}
+	plain := each.Strings(codes)
+	rows := each.Map(plain, func(one string) []string { return []string{one} })
 	return e.out.PrintResult(e.Stdout, cli.Table{
 		Header: []string{"RECOVERY CODES"}, Rows: rows, Value: map[string][]string{"recoveryCodes": plain},
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 )
@@ -43,14 +44,13 @@ func newWebhookAdd(p cli.Process) *cobra.Command {
 			"  released     a server or a version is released from quarantine",
 		Example: "  tollgate webhook add https://hooks.example.com/tollgate --events published,replaced,status\n" +
 			"  tollgate webhook add https://hooks.example.com/audit --events quarantined,released --pattern 'com.example/*'",
-		Args: cobra.ExactArgs(1),
 	}
 	var d event.Draft
 	c.Flags().StringSliceVar(&d.Events, "events", nil,
-		"events to send, comma separated: "+strings.Join(cli.ToStrings(event.Types()), ", "))
+		"events to send, comma separated: "+strings.Join(each.Strings(event.Types()), ", "))
 	c.Flags().StringVar(&d.Pattern, "pattern", "*", "servers: a name, a prefix that ends in *, or *")
 	cli.RequireFlags(c, "events")
-	cli.CompleteValues(c, "events", cli.ToStrings(event.Types())...)
+	cli.CompleteValues(c, "events", each.Strings(event.Types())...)
 	return newTableCommand(p, c, posted[addedWebhookRow](at("webhooks"), func(r run) any {
 		return map[string]any{"url": r.args[0], "events": d.Events, "pattern": d.Pattern}
 	}))
@@ -72,10 +72,7 @@ func newWebhookList(p cli.Process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		rows := make([]webhookRow, len(list))
-		for i := range list {
-			rows[i] = newWebhookRow(&list[i])
-		}
+		rows := each.MapRef(list, newWebhookRow)
 		return printWebhooks(p, o, rows)
 	}, func(r run) error {
 		rows, err := remoteWebhooks(r)
@@ -115,7 +112,6 @@ func newWebhookDeliveries(p cli.Process) *cobra.Command {
 		Long: "List the 20 deliveries to a webhook that were tried last, the newest attempt first.\n" +
 			"STATUS is that of the response, or 0 without one; PROBLEM says why.",
 		Example: "  tollgate webhook deliveries 8a4f1c6e-0b7d-4e2a-9c35-6d1f2e3b4a50",
-		Args:    cobra.ExactArgs(1),
 	}, func(r run) (cli.Table, error) {
 		list, err := listOf[deliveryRow](r, at("webhooks", r.args[0], "deliveries"), "deliveries", nil)
 		return cli.ListTable(list[:min(len(list), shownDeliveries)]), err
@@ -129,7 +125,6 @@ func newWebhookTest(p cli.Process) *cobra.Command {
 		Long: "Send a signed event of the type test to a webhook, once and from this machine, and\n" +
 			"print the status of the response. The command fails unless it is 200 to 299.",
 		Example: "  tollgate webhook test 8a4f1c6e-0b7d-4e2a-9c35-6d1f2e3b4a50",
-		Args:    cobra.ExactArgs(1),
 	}, func(r run) error {
 		var tested struct {
 			Status  int    `json:"status"`
@@ -158,7 +153,6 @@ func newWebhookRedeliver(p cli.Process) *cobra.Command {
 			"delivered is kept for a day, what is dead for 30 days.",
 		Example: "  tollgate webhook redeliver 8a4f1c6e-0b7d-4e2a-9c35-6d1f2e3b4a50\n" +
 			"  tollgate webhook redeliver 8a4f1c6e-0b7d-4e2a-9c35-6d1f2e3b4a50 --event c1d7e9b2-5a3f-4860-8e14-7b9a2c0d6f38",
-		Args: cobra.ExactArgs(1),
 	}
 	of := c.Flags().String("event", "", "ID of one event; default: all dead ones")
 	c.PreRunE = func(c *cobra.Command, _ []string) error {
@@ -235,17 +229,13 @@ type deadEventRow struct {
 }
 
 func newWebhookRow(l *notifying.Listed) webhookRow {
-	row := webhookRow{
-		ID: string(l.ID), URL: l.URL.String(), Masked: l.URL.Masked(), Events: cli.ToStrings(l.Events), Pattern: l.Pattern.String(),
+	return webhookRow{
+		ID: string(l.ID), URL: l.URL.String(), Masked: l.URL.Masked(), Events: each.Strings(l.Events), Pattern: l.Pattern.String(),
 		CreatedAt: formatOptionalTime(l.CreatedAt),
 		Pending:   l.Pending, Dead: l.Dead, LastSuccess: formatOptionalTime(l.LastSuccess),
 		LastFailure: formatOptionalTime(l.LastFailure),
-		LastProblem: l.LastProblem, DeadEvents: make([]deadEventRow, len(l.Newest)),
+		LastProblem: l.LastProblem, DeadEvents: each.MapRef(l.Newest, newDeadEventRow),
 	}
-	for i := range l.Newest {
-		row.DeadEvents[i] = newDeadEventRow(&l.Newest[i])
-	}
-	return row
 }
 
 func newDeadEventRow(d *event.Delivery) deadEventRow {

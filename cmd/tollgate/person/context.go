@@ -41,7 +41,7 @@ func newContextChange(
 	p cli.Process, use, short string, change func(*credentialfile.Contents, *credentialfile.SignIn),
 ) *cobra.Command {
 	return &cobra.Command{
-		Use: use + " NAME", Short: short, Args: cobra.ExactArgs(1), Example: "  tollgate context " + use + " tollgate.example.com",
+		Use: use + " NAME", Short: short, Example: "  tollgate context " + use + " tollgate.example.com",
 		ValidArgsFunction: func(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
 			_, contents, _ := openFile(p) // without a file nothing is completed
 			for _, s := range contents.All() {

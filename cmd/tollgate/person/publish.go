@@ -31,7 +31,6 @@ func newPublish(p cli.Process) *cobra.Command {
 			"--validate-only the command publishes nothing and needs no sign-in.",
 		Example: "  tollgate publish server.json\n  tollgate publish --validate-only server.json\n" +
 			"  tollgate publish --oidc --url https://tools.example.com server.json",
-		Args: cobra.ExactArgs(1),
 	}
 	o := cli.AddOutput(c)
 	a := addAddress(c)

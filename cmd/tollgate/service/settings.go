@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -22,10 +23,9 @@ func newSettings(p cli.Process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		rows := make([][]string, 0, len(vars))
-		for _, v := range vars {
-			rows = append(rows, []string{v.Name, v.Value, otherDefault(v), v.Meaning})
-		}
+		rows := each.Map(vars, func(v settings.Variable) []string {
+			return []string{v.Name, v.Value, otherDefault(v), v.Meaning}
+		})
 		return o.PrintResult(p.Stdout, cli.Table{
 			Header: []string{"VARIABLE", "VALUE", "DEFAULT", "MEANING"}, Rows: rows, Value: vars,
 		})

@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/auth/oauth"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
@@ -32,10 +33,7 @@ func (s *Service) exchangeAssertion(ctx context.Context, x *exchange) (Tokens, e
 		x.family.Level = auth.LimitedTrust
 	}
 	if claims.NamesGroups() {
-		x.family.Groups = []string{}
-		for _, g := range provider.MembershipOf(claims).Groups {
-			x.family.Groups = append(x.family.Groups, provider.Name.Group(g))
-		}
+		x.family.Groups = each.Map(provider.MembershipOf(claims).Groups, provider.Name.Group)
 	}
 	x.family.UserID, err = s.admitAsserted(ctx, x, provider, claims)
 	var refusal no

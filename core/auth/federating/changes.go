@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authorization"
@@ -104,11 +105,7 @@ func newGroupsChange(
 }
 
 func describeGrants(all []authority.GrantText) audit.List {
-	list := audit.List{}
-	for _, g := range all {
-		list = append(list, audit.Text(g.Action+" "+g.Resource))
-	}
-	return list
+	return each.Map(all, func(g authority.GrantText) audit.Value { return audit.Text(g.Action + " " + g.Resource) })
 }
 
 // noteEvery is how often a success is stored.

@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/identity"
@@ -279,10 +280,9 @@ func (p *person) admitted(of company.IdentityID, now time.Time) (signin.Admitted
 
 // replaceGrants gives a person the grants of the groups, and takes the other ones of the provider.
 func (s *Service) replaceGrants(ctx context.Context, p *company.Provider, user auth.UserID, g company.Groups) error {
-	var wanted []authority.GrantText
-	for _, grant := range p.GrantsOf(g.Names) {
-		wanted = append(wanted, authority.GrantText{Action: grant.Action, Resource: grant.Resource})
-	}
+	wanted := each.Map(p.GrantsOf(g.Names), func(g company.GroupGrant) authority.GrantText {
+		return authority.GrantText{Action: g.Action, Resource: g.Resource}
+	})
 	done, err := s.ports.Grants.ReplaceGrants(ctx, string(user), p.Name.Origin(), wanted)
 	if err != nil || len(done.Added)+len(done.Removed) == 0 && g.Problem == "" && !done.KeptOperator {
 		return err

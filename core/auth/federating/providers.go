@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/company"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/managing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -359,11 +360,7 @@ func (s *Providers) draft(fields audit.Details) (d Draft, err error) {
 
 func (s *Providers) drafts(ctx context.Context) ([]Draft, error) {
 	all, err := s.List(ctx)
-	drafts := make([]Draft, len(all))
-	for i := range all {
-		drafts[i].Provider = all[i]
-	}
-	return drafts, err
+	return each.Map(all, func(p company.Provider) Draft { return Draft{Provider: p} }), err
 }
 
 // show returns a provider with the hash of its secret, by which secrets are compared.

@@ -236,7 +236,7 @@ func (n *Notifier) deliverEvent(ctx context.Context, event Event) {
 	d := delivery{Event: event}
 	sent, err := n.tryDelivery(ctx, &d)
 	for _, pause := range retryDelays() {
-		if err == nil || !isTransient(err) {
+		if !fault.Is(err, fault.Unavailable) { // a retry would not succeed
 			break
 		}
 		n.ports.Waiter.Wait(ctx, pause)
@@ -254,9 +254,6 @@ func (n *Notifier) deliverEvent(ctx context.Context, event Event) {
 		n.ports.Reporter.Report(Withheld{event.Kind})
 	}
 }
-
-// isTransient reports whether a retry may succeed after err.
-func isTransient(err error) bool { return fault.Is(err, fault.Unavailable) }
 
 // delivery is a notice that is being sent.
 type delivery struct {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/each"
 )
 
 // This file makes the audit events of the authorization server (contract T-22).
@@ -26,10 +27,7 @@ func NewChange( //nolint:revive // what an event says
 	action audit.Action, f *Family, servers []Server, level auth.TrustLevel, from netip.Addr, reason string,
 ) audit.Change {
 	details := f.details(from)
-	names := make([]string, len(servers))
-	for i := range servers {
-		names[i] = servers[i].Name.String()
-	}
+	names := each.MapRef(servers, func(s *Server) string { return s.Name.String() })
 	details["servers"], details["scopes"] = audit.Texts(names), audit.Texts(f.Scopes)
 	details.Set("trustLevel", level.String())
 	details.Set("reason", reason)

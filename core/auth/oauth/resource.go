@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/fields"
 	"github.com/tollgate-dev/tollgate/core/toolserver"
@@ -139,15 +140,9 @@ func readLevel(r *fields.Reader) auth.TrustLevel {
 
 // Fields returns the resource as ParseResource reads it, without empty fields.
 func (r *Resource) Fields() audit.Details {
-	servers, introspectors := make([]string, len(r.Servers)), make([]string, len(r.Introspectors))
-	for i, name := range r.Servers {
-		servers[i] = name.String()
-	}
-	for i, name := range r.Introspectors {
-		introspectors[i] = introspector + name
-	}
+	introspectors := each.Map(r.Introspectors, func(name string) string { return introspector + name })
 	all := audit.Details{
-		"name": audit.Text(r.Name), "url": audit.Text(r.URL), "servers": audit.Texts(servers),
+		"name": audit.Text(r.Name), "url": audit.Text(r.URL), "servers": audit.Texts(each.Texts(r.Servers)),
 		"tokenTtl": audit.Number(r.TokenTTL.Seconds()), "minTrust": audit.Text(r.MinTrust.String()), "refresh": audit.Flag(r.Refresh),
 	}
 	fields.SetTexts(all, "scopes", r.Scopes)

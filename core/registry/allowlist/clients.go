@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -68,11 +69,8 @@ var programs = []Program{
 func Clients() []Program { return slices.Clone(programs) }
 
 // ClientNames returns the names of all clients.
-func ClientNames() (names []string) {
-	for _, p := range programs {
-		names = append(names, string(p.Client))
-	}
-	return names
+func ClientNames() []string {
+	return each.Map(programs, func(p Program) string { return string(p.Client) })
 }
 
 // ParseClient returns the client with the given name. It returns fault.Invalid for any other text.

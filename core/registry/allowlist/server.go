@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
@@ -86,11 +87,7 @@ func parseServer(r registry.Record) (server, error) {
 }
 
 func readInputs(o jsonvalue.Object, name string) []input {
-	var all []input
-	for _, item := range o.Objects(name) {
-		all = append(all, newVariableInput(item))
-	}
-	return all
+	return each.Map(o.Objects(name), newVariableInput)
 }
 
 func readArguments(o jsonvalue.Object, name string) []argument {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -68,11 +69,7 @@ func (s *Service) apply(ctx context.Context, q *Request) ([]Change, error) {
 			return nil, err
 		}
 	}
-	changes := make([]Change, 0, len(steps))
-	for _, one := range steps {
-		changes = append(changes, one.Change)
-	}
-	return changes, s.record(ctx, q, steps)
+	return each.Map(steps, func(one step) Change { return one.Change }), s.record(ctx, q, steps)
 }
 
 // run carries out a step. An error names the place in the document.

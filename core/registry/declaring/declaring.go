@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
@@ -43,10 +44,7 @@ func (s *Service) CheckAccessRules(ctx context.Context, document *Node) ([]audit
 	if err != nil {
 		return nil, err
 	}
-	rules := make([]audit.Object, len(items))
-	for i := range items {
-		rules[i] = items[i].Object
-	}
+	rules := each.MapRef(items, func(i *item) audit.Object { return i.Object })
 	return rules, found.err(fault.Invalid, fault.ValidationError)
 }
 
@@ -111,11 +109,7 @@ func (s *Service) Applied(ctx context.Context) ([]Applied, error) {
 				return nil, err
 			}
 		}
-		all := make([]Applied, len(states))
-		for i, state := range states {
-			all[i] = Applied{state, driftOf(&state, stored)}
-		}
-		return all, nil
+		return each.MapRef(states, func(s *registry.AppliedState) Applied { return Applied{*s, driftOf(s, stored)} }), nil
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/email"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/kinds"
@@ -120,11 +121,7 @@ func listed[T any](
 ) func(context.Context) ([]object, error) {
 	return func(ctx context.Context) ([]object, error) {
 		all, err := list(ctx)
-		objects := make([]object, 0, len(all))
-		for i := range all {
-			objects = append(objects, toObject(&all[i]))
-		}
-		return objects, err
+		return each.MapRef(all, toObject), err
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/permit"
@@ -278,10 +279,7 @@ func (s *Policies) Refused(ctx context.Context, who authority.Caller) ([]publish
 	if err != nil {
 		return nil, err
 	}
-	plain := make([]publisher.Policy, len(policies))
-	for i := range policies {
-		plain[i] = policies[i].Policy
-	}
+	plain := each.MapRef(policies, func(p *Policy) publisher.Policy { return p.Policy })
 	failed := false
 	events, _, err := s.ports.Log.Search(ctx, authstore.AuditQuery{
 		Category: audit.PublisherProof, Success: &failed, After: s.ports.Clock.Now().Add(-refusedAge),

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/core/registry/permit"
@@ -245,9 +246,5 @@ func place(m publisher.Method, d publisher.Domain) string {
 }
 
 func joinFingerprints(keys []publisher.Key) string {
-	words := make([]string, len(keys))
-	for i, k := range keys {
-		words[i] = k.Fingerprint()
-	}
-	return strings.Join(words, ", ")
+	return strings.Join(each.Map(keys, publisher.Key.Fingerprint), ", ")
 }

@@ -1,7 +1,11 @@
 package event
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -158,4 +162,15 @@ func (s Schedule) Delay(attempt int) time.Duration {
 		delay *= 2
 	}
 	return delay
+}
+
+// Sign returns the signature of a request that is sent at a time: "t=UNIX,v1=HEX", where HEX is the
+// HMAC-SHA-256 of the Unix time, a dot and the body, with the text of the secret as the key
+// (contract C-53).
+func Sign(s Secret, at time.Time, body []byte) string {
+	unix := strconv.FormatInt(at.Unix(), 10)
+	h := hmac.New(sha256.New, []byte(s))
+	_, _ = h.Write([]byte(unix + ".")) // a hash never fails to write
+	_, _ = h.Write(body)               // likewise
+	return "t=" + unix + ",v1=" + hex.EncodeToString(h.Sum(nil))
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
@@ -82,10 +83,7 @@ type Draft struct {
 
 // Draft returns the parameters of the webhook.
 func (w *Webhook) Draft() Draft {
-	events := make([]string, len(w.Events))
-	for i, t := range w.Events {
-		events[i] = string(t)
-	}
+	events := each.Strings(w.Events)
 	return Draft{URL: w.URL.String(), Events: events, Pattern: w.Pattern.String(), ManagedBy: w.ManagedBy}
 }
 

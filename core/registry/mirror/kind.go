@@ -4,10 +4,10 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/kinds"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/toolserver"
 )
 
 // Kind describes the mirrors, which ReadDraft reads.
@@ -83,8 +83,8 @@ func ReadDraft(f audit.Details) (Draft, error) {
 // Fields returns the mirror as ReadDraft reads it, without the secrets of its URL.
 func (m *Mirror) Fields() audit.Details {
 	return audit.Details{
-		"name": audit.Text(m.Name), "url": audit.Text(m.URL.Public()), "include": audit.Texts(toolserver.PatternTexts(m.Selection.Include)),
-		"exclude": audit.Texts(toolserver.PatternTexts(m.Selection.Exclude)), "interval": audit.Text(m.Interval.String()),
+		"name": audit.Text(m.Name), "url": audit.Text(m.URL.Public()), "include": audit.Texts(each.Texts(m.Selection.Include)),
+		"exclude": audit.Texts(each.Texts(m.Selection.Exclude)), "interval": audit.Text(m.Interval.String()),
 		"review": audit.Text(m.Review), "lenient": audit.Flag(m.Lenient),
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
@@ -157,11 +158,7 @@ func (o *Operator) List(ctx context.Context) ([]Listed, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := make([]Listed, len(webhooks))
-	for i, w := range webhooks {
-		list[i] = Listed{w, conditions[w.ID]}
-	}
-	return list, nil
+	return each.Map(webhooks, func(w event.Webhook) Listed { return Listed{w, conditions[w.ID]} }), nil
 }
 
 // Test sends a signed event of the type test to a webhook, once and at once, keeps how the receiver

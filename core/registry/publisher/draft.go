@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
@@ -130,11 +131,7 @@ func (p *Policy) setDomain(d Draft) (err error) {
 }
 
 func joinPatterns(list []registry.Pattern) string {
-	words := make([]string, len(list))
-	for i, p := range list {
-		words[i] = p.String()
-	}
-	return strings.Join(words, " and ")
+	return strings.Join(each.Texts(list), " and ")
 }
 
 // setIdentity sets the fields of a policy by ID token.

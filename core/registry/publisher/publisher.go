@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
@@ -109,11 +110,9 @@ func (p *Proof) Subject() string {
 // and change the status of the names that belong to what it proves. An ID token proves names for
 // GitHub only, those of the owner of the repository.
 func (p *Proof) OpenPermissions() []Permission {
-	var list []Permission
-	for _, pattern := range p.provenPatterns() {
-		list = append(list, Permission{Actions: []Action{Publish, Status}, Pattern: pattern})
-	}
-	return list
+	return each.Map(p.provenPatterns(), func(pattern registry.Pattern) Permission {
+		return Permission{Actions: []Action{Publish, Status}, Pattern: pattern}
+	})
 }
 
 func (p *Proof) provenPatterns() []registry.Pattern {

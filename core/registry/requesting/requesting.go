@@ -7,6 +7,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
@@ -68,11 +69,7 @@ func (d Draft) parse() (w wanted, err error) {
 // Mirrors returns the names of the mirrors whose registries may have the server.
 func (s *Service) Mirrors(ctx context.Context) ([]mirror.Name, error) {
 	all, err := s.ports.Mirrors.List(ctx)
-	names := make([]mirror.Name, len(all))
-	for i := range all {
-		names[i] = all[i].Name
-	}
-	return names, err
+	return each.MapRef(all, func(m *mirror.Mirror) mirror.Name { return m.Name }), err
 }
 
 // Request submits the document that a draft names for review. The errors are those of

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
@@ -83,12 +84,9 @@ func (w Watch) turn(now time.Time, interval time.Duration) time.Time {
 // Receipt returns what identifies the last list and the versions of the watch: if it is w.Received, all of
 // them have the list already.
 func (w Watch) Receipt() Mark {
-	parts := []string{string(w.Seen[0])}
-	for _, v := range w.Versions {
-		parts = append(parts, v.String())
-	}
-	slices.Sort(parts[1:])
-	return markOf([]byte(strings.Join(parts, "\n")))
+	versions := each.Texts(w.Versions)
+	slices.Sort(versions)
+	return markOf([]byte(strings.Join(append([]string{string(w.Seen[0])}, versions...), "\n")))
 }
 
 // MayNotify reports whether a notice about the remote may be sent now.

@@ -5,10 +5,10 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fields"
 	"github.com/tollgate-dev/tollgate/core/kinds"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/toolserver"
 )
 
 // MaxCollected is the greatest number of servers of a collection; its title and sentence are bounded likewise.
@@ -69,7 +69,7 @@ func parseCollected(s string) (registry.Pattern, error) {
 func (c *Collection) Fields() audit.Details {
 	return audit.Details{
 		"name": audit.Text(c.Name), "title": audit.Text(c.Title), "sentence": audit.Text(c.Sentence),
-		"servers": audit.Texts(toolserver.PatternTexts(c.Servers)),
+		"servers": audit.Texts(each.Texts(c.Servers)),
 	}
 }
 

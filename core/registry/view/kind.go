@@ -2,9 +2,9 @@ package view
 
 import (
 	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/kinds"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/toolserver"
 )
 
 // Kind describes the views, which Parse reads.
@@ -62,8 +62,8 @@ func ReadDraft(f audit.Details) Draft {
 // Fields returns the view as ReadDraft reads it.
 func (v View) Fields() audit.Details {
 	return audit.Details{
-		"name": audit.Text(v.Name), "include": audit.Texts(toolserver.PatternTexts(v.Include)),
-		"exclude": audit.Texts(toolserver.PatternTexts(v.Exclude)), "deprecated": audit.Text(v.Deprecated),
+		"name": audit.Text(v.Name), "include": audit.Texts(each.Texts(v.Include)),
+		"exclude": audit.Texts(each.Texts(v.Exclude)), "deprecated": audit.Text(v.Deprecated),
 		"access": audit.Text(v.Access), "people": audit.Texts(v.Members.People), "groups": audit.Texts(v.Members.Groups),
 	}
 }

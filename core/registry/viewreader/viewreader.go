@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
@@ -197,11 +198,7 @@ func (r *Reader) Outline(ctx context.Context, name registry.Name, deleted bool) 
 			return all, err
 		}
 		all = slices.DeleteFunc(all, func(e registry.Edition) bool { return r.view.Hides(e.Status) })
-		releases := make([]*registry.Release, len(all))
-		for i := range all {
-			releases[i] = &all[i].Release
-		}
-		return all, r.flagLatest(ctx, releases)
+		return all, r.flagLatest(ctx, each.MapRef(all, func(e *registry.Edition) *registry.Release { return &e.Release }))
 	})
 }
 
@@ -310,9 +307,5 @@ func (r *Reader) flagLatest(ctx context.Context, shown []*registry.Release) erro
 }
 
 func releasesOf(records []registry.Record) []*registry.Release {
-	releases := make([]*registry.Release, len(records))
-	for i := range records {
-		releases[i] = &records[i].Release
-	}
-	return releases
+	return each.MapRef(records, func(r *registry.Record) *registry.Release { return &r.Release })
 }
