@@ -269,4 +269,4 @@ var termsOfTheField = []string{"oauth"}
 
 // budget is how large the tree may be. A limit is raised with a reason, and lowered after a fold. The
 // last lines are those of tool lists: ADR 28; those of the authorization server were before them: ADR 27.
-var budget = measures{lines: 153_940, wiringLines: 1_325, interfaces: 23, binds: 25, settings: 247, chain: 18}
+var budget = measures{lines: 153_600, wiringLines: 1_325, interfaces: 23, binds: 25, settings: 247, chain: 18}

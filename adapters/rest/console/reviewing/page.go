@@ -8,6 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
 // reviewView is the page of a review.
@@ -83,17 +84,28 @@ func (p *Pages) show(v *site.Visit, problems site.Problems) error {
 	if err := p.addPlace(v, who, &view); err != nil {
 		return err
 	}
-	notice := p.notice(v, who)
-	if notice != "" && !view.Open {
-		if waiting, err := p.ports.Reviews.Waiting(v.UserContext(), who); err == nil && len(waiting.Reviews) == 0 {
-			notice += ". No other review waits for you."
-		}
-	}
-	if problems.Of("comment") != "" && view.Comment == view.Objection && view.Objection != "" {
-		problems = site.Problems{{Field: "comment", Text: "Comment is filled in from what is dangerous: change it or not, and refuse again."}}
-	}
 	title := "Review of " + shown.Name.String() + " " + shown.Version.String()
-	return v.Render(reviewPage, site.Head{Title: title, Notice: notice, Problems: problems}, view)
+	return v.Render(reviewPage, site.Head{Title: title, Notice: p.noticeOfOne(v, who, view.Open), Problems: view.explain(problems)}, view)
+}
+
+// noticeOfOne returns what has just been done, and after the last review that no other waits.
+func (p *Pages) noticeOfOne(v *site.Visit, who authority.Caller, open bool) string {
+	notice := p.notice(v, who)
+	if notice == "" || open {
+		return notice
+	}
+	if waiting, err := p.ports.Reviews.Waiting(v.UserContext(), who); err == nil && len(waiting.Reviews) == 0 {
+		notice += ". No other review waits for you."
+	}
+	return notice
+}
+
+// explain returns the problems of the form; that of the comment, if one is offered, says so.
+func (view *reviewView) explain(problems site.Problems) site.Problems {
+	if view.Objection == "" || view.Comment != view.Objection || problems.Of("comment") == "" {
+		return problems
+	}
+	return site.Problems{{Field: "comment", Text: "Comment is filled in from what is dangerous: change it or not, and refuse again."}}
 }
 
 // maxDeciders bounds the patterns whose reviewers a page names.
