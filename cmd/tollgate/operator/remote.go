@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -315,7 +316,8 @@ func completeFrom(p cli.Process, target *person.Target) cobra.CompletionFunc {
 	}
 }
 
-// complete returns the names of a list that begin with a text. Without an answer there are none.
+// complete returns the names of a list that begin with a text. Without an answer there are none; also if the database
+// lacks a migration.
 func complete(p cli.Process, target *person.Target, c *cobra.Command, from completion, begun string) (names []string) {
 	find := func(r run) error {
 		query := url.Values{}
@@ -332,6 +334,7 @@ func complete(p cli.Process, target *person.Target, c *cobra.Command, from compl
 	}
 	if target.Address() == "" {
 		p.Stderr = io.Discard
+		p.Environ = append(slices.Clone(p.Environ), "MIGRATE_ON_START=false") // the key Tab changes no database
 		_ = runWith(p, wiring.OpenOperator, find)(c, nil)
 	} else if service, err := target.Open(); err == nil {
 		_ = find(run{api: api{request: service.Call}, ctx: c.Context()})
