@@ -68,8 +68,10 @@ func (l *loginRun) signInByBrowser(ctx context.Context) (*account.Account, strin
 	if err != nil {
 		return nil, "", err
 	}
-	l.PrintNote("Your code is %s. Compare it, and approve it in a browser:\n", pairing.UserCode)
-	l.openPage(ctx, who.Client().URL()+pairing.VerificationPath+"?code="+url.QueryEscape(pairing.UserCode), l.noBrowser)
+	code := url.QueryEscape(pairing.UserCode) // nothing in it changes a terminal, nor leads to another host
+	l.PrintNote("Your code is %s. Compare it, and approve it in a browser:\n", code)
+	page := "/" + strings.TrimLeft(pairing.VerificationPath, "/") + "?code=" + code
+	l.openPage(ctx, who.Client().URL()+page, l.noBrowser)
 	session, err := poll(ctx, who.Client(), pairing, machine)
 	if err != nil {
 		return nil, "", err

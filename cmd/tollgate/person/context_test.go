@@ -97,3 +97,24 @@ func TestContexts(t *testing.T) {
 		t.Errorf("at the end there is %s", list)
 	}
 }
+
+// TestPairingOfAStranger signs in at a service that answers with a path of another host and a code that
+// changes a terminal: the page is one of the service, and the code is printed as text.
+func TestPairingOfAStranger(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path == "/auth/login/device" {
+			_, _ = w.Write([]byte(`{"deviceCode": "x", "userCode": "A\u001b[2J", "verificationPath": "@evil.example/x", "expiresIn": 0, "interval": 1}`))
+		}
+	}))
+	t.Cleanup(s.Close)
+	var out strings.Builder
+	program.Run(t.Context(), cli.Process{
+		Args:    []string{"login", "--server", s.URL, "--no-browser"},
+		Environ: []string{person.CredentialsVariable + "=" + filepath.Join(t.TempDir(), "credentials.json")},
+		Stdin:   strings.NewReader(""), Stdout: &out, Stderr: &out,
+	})
+	if text := out.String(); !strings.Contains(text, s.URL+"/@evil.example/x?code=A%1B%5B2J") || strings.Contains(text, "\x1b") {
+		t.Errorf("the command says %q", text)
+	}
+}
