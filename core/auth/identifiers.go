@@ -28,8 +28,6 @@ type (
 	SessionID string
 	// ChallengeID names a step-up challenge.
 	ChallengeID string
-	// EventID names an audit event.
-	EventID string
 )
 
 var uuidForm = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)

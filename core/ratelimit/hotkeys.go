@@ -14,12 +14,10 @@ import (
 
 // The bounds of HotKeys.
 const (
-	// HotKeysFor is the time over which hits of keys are counted.
-	HotKeysFor = hotMinutes * time.Minute
 	// MaxHotKeys is the greatest number of keys that HotKeys.Top returns.
 	MaxHotKeys = 20
 
-	hotMinutes  = 5
+	hotMinutes  = 5   // over which hits of keys are counted
 	trackedKeys = 100 // of one rule
 	maxKeyText  = 200 // bytes of a descriptor that are kept
 

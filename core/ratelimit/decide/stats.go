@@ -144,7 +144,7 @@ type RuleKeys struct {
 }
 
 // HotKeys returns the keys with the most hits of each rule in force, over the last
-// ratelimit.HotKeysFor, in the order of the configuration. Only what this process has decided
+// five minutes, in the order of the configuration. Only what this process has decided
 // counts.
 func (d *Decider) HotKeys() []RuleKeys {
 	set := d.ports.Rules()

@@ -331,8 +331,11 @@ const (
 )
 
 // correct replaces a word of a search that finds nothing by a word that differs in one letter and that
-// servers with the other words have, and returns the new words; empty if there is none.
+// servers with the other words have, and returns the new words; empty if there is none. A name has some words.
 func (f *Finder) correct(ctx context.Context, s *registrystore.Search) (string, error) {
+	if words := strings.FieldsFunc(strings.Join(s.Words, " "), parts); len(words) <= maxWords {
+		s.Words = words
+	}
 	for i, word := range s.Words {
 		if i == maxForgiven {
 			break
@@ -378,10 +381,13 @@ func (f *Finder) correctWord(ctx context.Context, s registrystore.Search, at int
 	return best, nil
 }
 
+// parts reports whether a character is between words.
+func parts(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+
 // countNear counts the words of a server that differ in one letter from another word.
 func countNear(frequent map[string]int, server registrystore.FoundServer, word string) {
 	text := strings.ToLower(server.Name.String() + " " + server.Title + " " + server.Description)
-	for near := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+	for near := range strings.FieldsFuncSeq(text, parts) {
 		if max(len(near), len(word))-min(len(near), len(word)) < 2 && fields.EditDistance(near, word) == 1 {
 			frequent[near]++
 		}

@@ -278,7 +278,7 @@ func TestFindForgivesALetter(t *testing.T) {
 	}{
 		"calender": {"calendar", 2}, "Kalendar": {"calendar", 2}, "calendr": {"calendar", 2}, "callendar": {"calendar", 2},
 		"free calender": {"free calendar", 1}, "calendar": {"", 2}, "calindir": {"", 0}, "tme": {"", 0}, "wether": {"weather", 1},
-		"meetting rooms": {"", 0},
+		"meetting rooms": {"", 0}, "free/calender": {"free calendar", 1}, "-.-": {"", 0},
 	} {
 		l := &library{titles: []string{"A calendar of free times", "Team calendar", "Weather, here", "Rooms"}}
 		f := browsing.NewFinder(browsing.FinderPorts{Catalogue: l, Views: shelfViews{}, Grants: shelfGrants{}})
