@@ -34,7 +34,7 @@ func (Encoder) Changed(records []registry.Record, count int) []byte {
 
 // Review implements [eventdata.Encoder].
 func (Encoder) Review(s review.Shown) ([]byte, error) {
-	return encodeRecord(newReviewResponse(&s), "a review")
+	return encodeRecord(newReviewResponse(&s, nil), "a review")
 }
 
 // Quarantined implements [eventdata.Encoder].

@@ -65,7 +65,7 @@ func (a *Reviews) listReviews(c *fiber.Ctx, who authority.Caller) error {
 		Reviews: make([]reviewResponse, len(p.Reviews)), Metadata: metadata{p.NextCursor, len(p.Reviews)},
 	}
 	for i := range p.Reviews {
-		response.Reviews[i] = newResponse(&p.Reviews[i], emails)
+		response.Reviews[i] = newReviewResponse(&p.Reviews[i], emails)
 	}
 	return sendUncached(c, http.StatusOK, response)
 }
@@ -115,14 +115,7 @@ func (a *Reviews) sendReview(c *fiber.Ctx, s review.Shown, err error) error {
 	if err != nil {
 		return err
 	}
-	return sendUncached(c, http.StatusOK, newResponse(&s, emails))
-}
-
-// newResponse returns a review that the caller may read, with the address of the person who has submitted it.
-func newResponse(s *review.Shown, emails map[string]string) reviewResponse {
-	r := newReviewResponse(s)
-	r.Email = emails[s.Submitter.Key]
-	return r
+	return sendUncached(c, http.StatusOK, newReviewResponse(&s, emails))
 }
 
 // reviewList is a page of reviews.
@@ -226,7 +219,7 @@ type check struct {
 	Message      string `json:"message"`
 }
 
-func newReviewResponse(s *review.Shown) reviewResponse {
+func newReviewResponse(s *review.Shown, emails map[string]string) reviewResponse {
 	r := reviewResponse{
 		ID: string(s.ID), ServerName: s.Name.String(), Version: s.Version.String(), State: string(s.State),
 		Kind:   string(s.Kind),
@@ -236,7 +229,7 @@ func newReviewResponse(s *review.Shown) reviewResponse {
 		Checks: each.Map(s.Checks, func(c review.Check) check {
 			return check{c.RegistryType, c.Identifier, string(c.State), c.Message}
 		}),
-		SubmittedBy: s.Submitter.Key, SubmittedAt: jsonstring.FormatTime(s.SubmittedAt),
+		SubmittedBy: s.Submitter.Key, Email: emails[s.Submitter.Key], SubmittedAt: jsonstring.FormatTime(s.SubmittedAt),
 		Policy:    jsonstring.TextOrNull(string(s.Submitter.Policy)),
 		DecidedBy: jsonstring.TextOrNull(s.DecidedBy), DecidedAt: jsonstring.TimeOrNull(s.DecidedAt), Comment: jsonstring.TextOrNull(s.Comment),
 		Rule: jsonstring.TextOrNull(string(s.Rule)), Reason: jsonstring.TextOrNull(s.Request.Reason), Source: jsonstring.TextOrNull(s.Request.Source),

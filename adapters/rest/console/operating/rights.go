@@ -68,8 +68,8 @@ func (p *Pages) rights(ctx context.Context, v *site.Visit, problems site.Problem
 	return v.Render(rightsPage, newHead(v, "Rights", problems, view.Add), view)
 }
 
-// readRights returns all rights that the filters select, those first about which somebody should decide, then by name: with one read each of the grants, of the people, and of
-// what the audit log says about grants.
+// readRights returns all rights that the filters select, those first about which somebody should decide, then by name:
+// with one read each of the grants, of the people, and of what the audit log says about grants.
 func (p *Pages) readRights(ctx context.Context, v *site.Visit) (view rightsView, err error) {
 	view.Part, view.Action = v.Text("q"), v.Text("action")
 	view.Actions = append([]site.Option{{Text: "Any"}}, grantInputs[0].Options...)
@@ -103,7 +103,10 @@ func (p *Pages) readRights(ctx context.Context, v *site.Visit) (view rightsView,
 	}
 	slices.SortStableFunc(view.Rows, func(a, b rightRow) int {
 		if a.Due != b.Due {
-			return map[bool]int{true: -1, false: 1}[a.Due]
+			if a.Due {
+				return -1
+			}
+			return 1
 		}
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Action, b.Action))
 	})

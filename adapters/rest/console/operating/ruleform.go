@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/access/deciding"
 	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/each"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/kinds"
 	"github.com/tollgate-dev/tollgate/core/registry/service"
@@ -126,7 +127,7 @@ func proposeCall(v *site.Visit, r *access.Rule) {
 	if i := slices.IndexFunc(r.Subjects, func(one access.Selector) bool { return slices.Contains(callers, one.Kind) }); i >= 0 {
 		v.Form.Set("trySubject", r.Subjects[i].String())
 	}
-	for field, names := range map[string][]string{"tryServer": formLines(v, "servers"), "tryTool": r.Tools} {
+	for field, names := range map[string][]string{"tryServer": each.Texts(r.Servers), "tryTool": r.Tools} {
 		if len(names) > 0 && !strings.Contains(names[0], toolserver.Everything) {
 			v.Form.Set(field, names[0])
 		}
